@@ -7,6 +7,7 @@
 #include "autograd/compile/uses.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/linalg/matmul.h"
+#include "core/ops/nn/dropout.h"
 #include "core/ops/nn/fused.h"
 #include "core/ops/nn/linear.h"
 #include "core/ops/nn/loss.h"
@@ -106,6 +107,22 @@ std::optional<size_t> only_cast_to_16_bits(const Editor& editor, Graph::Id id) {
   return is_cast ? reader : std::nullopt;
 }
 
+// The dropout in training that makes `id`, if nothing but call `reader` reads that, and none of the calls between them
+// draws random numbers.
+std::optional<size_t> dropout_before(const Editor& editor, Graph::Id id, size_t reader) {
+  const std::optional<size_t> at = editor.uses.maker(id);
+  const Graph::Call* const dropout = editor.call_of(ops::native_dropout, at);
+  if (!dropout || editor.uses.only_reader(id) != reader || editor.is_written({dropout->argument(0)}, *at, reader))
+    return std::nullopt;
+  const Value& train = dropout->arguments[2].value;
+  const double p = dropout->arguments[1].value.as<double>();
+  if (!(train.is_none() || train.as<bool>()) || p <= 0 || p >= 1) return std::nullopt;
+  for (size_t i = *at + 1; i < reader; ++i) {
+    if (editor[i].is_random) return std::nullopt;
+  }
+  return at;
+}
+
 void replace_add_layer_norm(Editor& editor, size_t i) {
   const Graph::Call* const norm = editor.call_of(ops::native_layer_norm, i);
   if (!norm) return;
@@ -131,10 +148,21 @@ void replace_add_layer_norm(Editor& editor, size_t i) {
   if (cast && editor.is_written({y}, i, *cast)) return;
   const Graph::Id output = cast ? editor[*cast].result() : y;
   const Graph::Argument output_dtype{cast ? Value(low) : Value(), {}};
-  editor.replace(*at, {call(ops::add_layer_norm,
-                            {tensor_argument(self), tensor_argument(other), norm->arguments[1], norm->arguments[2],
-                             norm->arguments[3], norm->arguments[4], output_dtype},
-                            {tensor_argument(output), tensor_argument(sum), norm->results[1], norm->results[2]})});
+  std::optional<size_t> dropout = dropout_before(editor, other, *at);
+  if (!dropout && low == s.dtype && (dropout = dropout_before(editor, self, *at))) std::swap(self, other);
+  Graph::Argument mask = tensor_argument(Graph::kNone), p{0.0, {}};
+  if (dropout) {
+    other = editor[*dropout].argument(0);
+    mask = editor[*dropout].results[1];
+    p = editor[*dropout].arguments[1];
+  }
+  Graph::Call both = call(ops::add_layer_norm,
+                          {tensor_argument(self), tensor_argument(other), norm->arguments[1], norm->arguments[2],
+                           norm->arguments[3], norm->arguments[4], p, output_dtype},
+                          {tensor_argument(output), tensor_argument(sum), norm->results[1], norm->results[2], mask});
+  both.is_random = dropout.has_value();
+  editor.replace(*at, {std::move(both)});
+  editor.remove(dropout);
   editor.remove(i);
   editor.remove(cast);
 }
@@ -179,6 +207,44 @@ struct NormGradient {
   Graph::Argument mean = tensor_argument(Graph::kNone), bias = mean, bias_gradient = mean;
 };
 
+// The gradient of a dropout that reads `gradient`, which alone must do so if it is told to.
+std::optional<size_t> dropout_backward_of(const Editor& editor, Graph::Id gradient, bool is_alone) {
+  if (is_alone && !editor.uses.only_reader(gradient)) return std::nullopt;
+  for (const size_t reader : editor.uses.readers(gradient)) {
+    const Graph::Call* const dropout = editor.call_of(ops::native_dropout_backward, reader);
+    if (!dropout || dropout->argument(0) != gradient) continue;
+    const Graph::TensorInfo &mask = editor.info(dropout->argument(1)), &to = editor.info(dropout->result());
+    if (mask.dtype == kBool && has_sizes_of(mask, to) && has_sizes_of(editor.info(gradient), to) && is_contiguous(to))
+      return reader;
+  }
+  return std::nullopt;
+}
+
+// The call that computes the gradients of linear's parameters from this gradient, or from a view of it.
+std::optional<size_t> parameter_gradients_of(const Editor& editor, Graph::Id gradient) {
+  for (const size_t reader : editor.uses.readers(gradient)) {
+    const Graph::Call* const own = editor.call_of(ops::linear_parameter_gradients, reader);
+    if (own && own->argument(0) == gradient) return reader;
+    const Graph::Call* const view = editor.call_of(ops::view, reader);
+    if (!view || editor.info(view->result()).sizes.back() != editor.info(gradient).sizes.back()) continue;
+    if (const auto found = parameter_gradients_of(editor, view->result())) return found;
+  }
+  return std::nullopt;
+}
+
+// The call that computes linear's parameters' gradients, if there is one, is to compute the weight's alone: the bias's,
+// which is returned, is made by call `i`.
+Graph::Argument without_bias(Editor& editor, Graph::Id gradient, size_t i) {
+  const std::optional<size_t> at = parameter_gradients_of(editor, gradient);
+  if (!at || editor.is_written({gradient}, i, *at)) return tensor_argument(Graph::kNone);
+  const Graph::Call& parameters = editor[*at];
+  const Graph::Id rows = parameters.argument(0), columns = editor.add_turned(rows);
+  const Graph::Argument bias = parameters.results[1];
+  editor.replace(*at, {call(ops::t, {tensor_argument(rows)}, {tensor_argument(columns)}),
+                       call(ops::mm, {tensor_argument(columns), parameters.arguments[1]}, {parameters.results[0]})});
+  return bias;
+}
+
 // The gradient of a norm's input, and its sum with what comes past the norm.
 void replace_add_layer_norm_backward(Editor& editor, size_t i) {
   const Graph::Call* const layer_norm = editor.call_of(ops::native_layer_norm_backward, i);
@@ -214,22 +280,35 @@ void replace_add_layer_norm_backward(Editor& editor, size_t i) {
   if (editor.is_written({gradient, input, parts.mean.id(), parts.rstd.id(), parts.weight.id(), parts.bias.id()},
                         is_raised ? *maker : i, *at))
     return;
-  const Graph::Id lowered = lower ? editor[*lower].result() : Graph::kNone;
-  editor.replace(
-      *at, {call(ops::add_layer_norm_backward,
-                 {tensor_argument(gradient),
-                  tensor_argument(past),
-                  tensor_argument(input),
-                  parts.shape,
-                  parts.mean,
-                  parts.rstd,
-                  parts.weight,
-                  parts.bias,
-                  {lower ? editor.info(lowered).dtype : sum.dtype, {}}},
-                 {tensor_argument(total), tensor_argument(lowered), parts.weight_gradient, parts.bias_gradient})});
+  const Graph::Id lowered = lower ? editor[*lower].result() : total;
+  // What goes to the other addend, whose dropout and bias come right after.
+  const std::optional<size_t> dropout = dropout_backward_of(editor, lowered, lower.has_value());
+  const Graph::Id by_other = dropout ? editor[*dropout].result() : lower ? lowered : Graph::kNone;
+  Graph::Argument mask = tensor_argument(Graph::kNone), scale{1.0, {}}, bias_gradient = mask;
+  if (dropout) {
+    mask = editor[*dropout].arguments[1];
+    scale = editor[*dropout].arguments[2];
+  }
+  if (by_other != Graph::kNone) bias_gradient = without_bias(editor, by_other, *at);
+  editor.replace(*at, {call(ops::add_layer_norm_backward,
+                            {tensor_argument(gradient),
+                             tensor_argument(past),
+                             tensor_argument(input),
+                             parts.shape,
+                             parts.mean,
+                             parts.rstd,
+                             parts.weight,
+                             parts.bias,
+                             {editor.info(lowered).dtype, {}},
+                             mask,
+                             scale,
+                             {bias_gradient.id() != Graph::kNone, {}}},
+                            {tensor_argument(total), tensor_argument(by_other), parts.weight_gradient,
+                             parts.bias_gradient, bias_gradient})});
   editor.remove(i);
   if (is_raised) editor.remove(maker);
   editor.remove(lower);
+  editor.remove(dropout);
 }
 
 bool is_tanh(const Graph::Argument& approximate) {
@@ -250,18 +329,6 @@ void replace_linear_gelu(Editor& editor, size_t i) {
   editor.remove(i);
 }
 
-// The call that computes the gradients of linear's parameters from this gradient, or from a view of it.
-std::optional<size_t> parameter_gradients_of(const Editor& editor, Graph::Id gradient) {
-  for (const size_t reader : editor.uses.readers(gradient)) {
-    const Graph::Call* const own = editor.call_of(ops::linear_parameter_gradients, reader);
-    if (own && own->argument(0) == gradient) return reader;
-    const Graph::Call* const view = editor.call_of(ops::view, reader);
-    if (!view || editor.info(view->result()).sizes.back() != editor.info(gradient).sizes.back()) continue;
-    if (const auto found = parameter_gradients_of(editor, view->result())) return found;
-  }
-  return std::nullopt;
-}
-
 void replace_gelu_bias_backward(Editor& editor, size_t i) {
   const Graph::Call* const gelu = editor.call_of(ops::gelu_backward, i);
   if (!gelu || !is_tanh(gelu->arguments[2])) return;
@@ -270,17 +337,10 @@ void replace_gelu_bias_backward(Editor& editor, size_t i) {
   if (info.dtype != editor.info(pre).dtype || !has_sizes_of(info, editor.info(pre)) || !is_contiguous(info) ||
       !is_contiguous(editor.info(after)) || !editor.uses.is_free_after(before, i) || editor.uses.is_seen_outside(after))
     return;
-  const std::optional<size_t> at = parameter_gradients_of(editor, after);
-  if (!at || editor.is_written({after}, i, *at)) return;
-  const Graph::Call& parameters = editor[*at];
-  const Graph::Id rows = parameters.argument(0), weight_gradient = parameters.result();
-  const Graph::Id columns = editor.add_turned(rows);
-  Graph::Call in_place =
-      call(ops::gelu_bias_backward_, {tensor_argument(before), tensor_argument(pre)}, {parameters.results[1]});
+  const Graph::Argument bias = without_bias(editor, after, i);
+  if (bias.id() == Graph::kNone) return;
+  Graph::Call in_place = call(ops::gelu_bias_backward_, {tensor_argument(before), tensor_argument(pre)}, {bias});
   in_place.written = {before};
-  editor.replace(
-      *at, {call(ops::t, {tensor_argument(rows)}, {tensor_argument(columns)}),
-            call(ops::mm, {tensor_argument(columns), parameters.arguments[1]}, {tensor_argument(weight_gradient)})});
   editor.replace(i, {std::move(in_place)});
   editor.rename(after, before);
 }

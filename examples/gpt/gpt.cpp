@@ -55,11 +55,12 @@ Tensor PerceptronImpl::forward(const Tensor& x) {
   return rush::gelu_perceptron(x, c_fc->weight, c_fc->bias, c_proj->weight, c_proj->bias);
 }
 
-Tensor Residual::add_and_normalise(const rush::nn::LayerNorm& norm) {
+Tensor Residual::add_and_normalise(const rush::nn::LayerNorm& norm, const rush::nn::Dropout& drop) {
   if (!update.defined()) return norm->forward(stream);
+  const double p = drop->is_training() ? drop->options.p() : 0;
   Tensor normalised;
   std::tie(normalised, stream) = rush::add_layer_norm(stream, update, norm->options.normalized_shape(), norm->weight,
-                                                      norm->bias, norm->options.eps());
+                                                      norm->bias, norm->options.eps(), std::nullopt, p);
   return normalised;
 }
 
@@ -72,8 +73,8 @@ BlockImpl::BlockImpl(const GPTConfig& config) {
 }
 
 Residual BlockImpl::forward(Residual x, KeyValueCache::Layer* cache, int64_t past) {
-  x.update = drop(attn->forward(x.add_and_normalise(ln_1), cache, past));
-  x.update = drop(mlp(x.add_and_normalise(ln_2)));
+  x.update = attn->forward(x.add_and_normalise(ln_1, drop), cache, past);
+  x.update = mlp(x.add_and_normalise(ln_2, drop));
   return x;
 }
 
@@ -150,7 +151,7 @@ Tensor GPTImpl::features(const Tensor& tokens, KeyValueCache* cache) {
                                     : blocks_[i]->forward(x, cache ? &cache->layers[i] : nullptr, past);
   }
   if (cache) cache->length += time;
-  return x.add_and_normalise(ln_f);
+  return x.add_and_normalise(ln_f, drop);
 }
 
 // (..., C) -> (..., V)

@@ -61,13 +61,14 @@ class PerceptronImpl : public rush::nn::Module {
 };
 RUSH_MODULE(Perceptron);
 
-// The residual stream, and what the last layer adds to it (undefined before the first). The addition is left to the
-// normalisation that follows, which reads and writes the stream anyway: see rush::add_layer_norm.
+// The residual stream, and what the last layer adds to it (undefined before the first). The addition, and the dropout
+// before it, are left to the normalisation that follows, which reads and writes the stream anyway: see
+// rush::add_layer_norm.
 struct Residual {
   rush::Tensor stream, update;  // (B, T, C)
 
-  // Adds the update, and returns the normalised stream.
-  rush::Tensor add_and_normalise(const rush::nn::LayerNorm& norm);
+  // Adds what dropout leaves of the update, and returns the normalised stream.
+  rush::Tensor add_and_normalise(const rush::nn::LayerNorm& norm, const rush::nn::Dropout& drop);
 };
 
 // x + attention(norm(x)), then x + perceptron(norm(x)).

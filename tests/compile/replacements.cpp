@@ -31,15 +31,17 @@ bool alike(const Tensor& a, const Tensor& b, bool has_16_bits = false) {
 
 // A block of a transformer without its attention, in the words of plain modules.
 struct BlockImpl : nn::Module {
-  explicit BlockImpl(int64_t width)
-      : norm(register_module("norm", nn::LayerNorm(nn::LayerNormOptions({width})))),
+  BlockImpl(int64_t width, double p)
+      : drop(register_module("drop", nn::Dropout(p))),
+        norm(register_module("norm", nn::LayerNorm(nn::LayerNormOptions({width})))),
         narrow(register_module("narrow", nn::Linear(width, width))),
         wide(register_module("wide", nn::Linear(width, 4 * width))),
         back(register_module("back", nn::Linear(4 * width, width))) {}
   Tensor forward(const Tensor& x) {
-    const Tensor y = x + narrow(x);
-    return y + back(gelu(wide(norm(y)), "tanh"));
+    const Tensor y = x + drop(narrow(x));
+    return y + drop(back(gelu(wide(norm(y)), "tanh")));
   }
+  nn::Dropout drop;
   nn::LayerNorm norm;
   nn::Linear narrow, wide, back;
 };
@@ -50,9 +52,9 @@ struct Trained {
   std::string graph;
 };
 
-Trained train(bool is_compiled, bool autocasts) {
+Trained train(bool is_compiled, bool autocasts, double p) {
   manual_seed(3);
-  nn::Sequential net(Block(16), Block(16), nn::LayerNorm(nn::LayerNormOptions({16})));
+  nn::Sequential net(Block(16, p), Block(16, p), nn::LayerNorm(nn::LayerNormOptions({16})));
   net->to(get_default_device());
   optim::SGD optimizer(net->parameters(), 0.1);
   const auto step = [&](const Tensor& x, const Tensor& y) {
@@ -81,6 +83,10 @@ Trained train(bool is_compiled, bool autocasts) {
   trained.graph = graph.print();
   CHECK(calls_of(graph, "rush::add_layer_norm") == (autocasts ? 2 : 3));  // nothing casts what the last one gives
   CHECK(calls_of(graph, "rush::add_layer_norm_backward") == 2);           // of the last no sum comes past
+  // One of four sums has no norm, and one of the norms stays apart.
+  CHECK(calls_of(graph, "aten::native_dropout") == (p == 0 ? 0 : autocasts ? 2 : 1));
+  CHECK(calls_of(graph, "aten::native_dropout_backward") == (p > 0 && !autocasts ? 1 : 0));  // others are in loops
+  CHECK(calls_of(graph, "rush::linear_parameter_gradients") == (p > 0 || autocasts ? 2 : 4));
   // Elsewhere it is taken apart: Note [Decompositions].
   CHECK(calls_of(graph, "aten::native_layer_norm") == (autocasts && get_default_device().is_cpu() ? 1 : 0));
   CHECK(calls_of(graph, "rush::linear_gelu") == 2);
@@ -95,11 +101,14 @@ Trained train(bool is_compiled, bool autocasts) {
 
 TEST_CASE("a net of plain modules gets fused operators, and trains as it does without") {
   for (const bool autocasts : {false, true}) {
-    CAPTURE(autocasts);
-    const Trained compiled = train(true, autocasts), plain = train(false, autocasts);
-    CAPTURE(compiled.graph);
-    for (size_t i = 0; i < plain.losses.size(); ++i) CHECK(alike(compiled.losses[i], plain.losses[i], autocasts));
-    for (size_t i = 0; i < plain.weights.size(); ++i) CHECK(alike(compiled.weights[i], plain.weights[i], autocasts));
+    for (const double p : {0.0, 0.25}) {
+      CAPTURE(autocasts);
+      CAPTURE(p);
+      const Trained compiled = train(true, autocasts, p), plain = train(false, autocasts, p);
+      CAPTURE(compiled.graph);
+      for (size_t i = 0; i < plain.losses.size(); ++i) CHECK(alike(compiled.losses[i], plain.losses[i], autocasts));
+      for (size_t i = 0; i < plain.weights.size(); ++i) CHECK(alike(compiled.weights[i], plain.weights[i], autocasts));
+    }
   }
 }
 

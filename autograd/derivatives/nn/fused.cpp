@@ -3,6 +3,7 @@
 #include "autograd/derivatives/register.h"
 #include "autograd/grad_mode.h"
 #include "core/ops/basic.h"
+#include "core/ops/nn/dropout.h"
 #include "core/ops/nn/linear.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/pointwise/activation.h"
@@ -15,39 +16,45 @@ namespace {
 // passes] for the second derivative.
 struct AddLayerNormBackward final : Node {
   static constexpr size_t kDifferentiable = 2;
-  Saved sum, weight, bias, mean, rstd;
+  Saved sum, weight, bias, mean, rstd, mask;
   DimVector shape;
-  double eps = 0;
+  double eps = 0, dropout_p = 0;
   ScalarType self_dtype = kFloat32, other_dtype = kFloat32;
-  RUSH_SAVED(sum, weight, bias, mean, rstd)
+  RUSH_SAVED(sum, weight, bias, mean, rstd, mask)
   void save(const Tensor& self, const Tensor& other, IntArrayRef normalized_shape, const OptionalTensor& w,
-            const OptionalTensor& b, double e, std::optional<ScalarType>) {
+            const OptionalTensor& b, double e, double p, std::optional<ScalarType>) {
     weight = w;
     bias = b;
     shape = normalized_shape;
     eps = e;
+    dropout_p = p;
     self_dtype = self.scalar_type();
     other_dtype = other.scalar_type();
   }
-  void save_output(const Tensor&, const Tensor& s, const Tensor& m, const Tensor& r) {
+  void save_output(const Tensor&, const Tensor& s, const Tensor& m, const Tensor& r, const Tensor& kept) {
     sum = Saved::output(s, this);
     mean = Saved::output(m, this);
     rstd = Saved::output(r, this);
+    mask = Saved::output(kept, this);
   }
   Tensors apply(const Tensors& g) override {
     if (!g[0].defined()) return to_addends(g[1], Tensor(), Tensor());
     const Tensor x = sum.get(), w = weight.get(), b = bias.get();
     if (GradMode::is_enabled()) return by_operators(g, x, w, b);
     const OptionalTensor through = g[1].defined() ? OptionalTensor(g[1]) : std::nullopt;
-    const auto [by_self, by_other, by_weight, by_bias] =
-        ops::add_layer_norm_backward(g[0], through, x, shape, mean.get(), rstd.get(), w, b, other_dtype);
+    const auto [by_self, by_other, by_weight, by_bias, sums] = ops::add_layer_norm_backward(
+        g[0], through, x, shape, mean.get(), rstd.get(), w, b, other_dtype, mask.get(), scale(), false);
     return {needs(0) ? by_self.to(self_dtype) : Tensor(), needs(1) ? by_other : Tensor(), by_weight, by_bias};
   }
 
  private:
+  double scale() const { return dropout_p < 1 ? 1 / (1 - dropout_p) : 0; }
   Tensors to_addends(const Tensor& grad, const Tensor& by_weight, const Tensor& by_bias) const {
     if (!grad.defined()) return {Tensor(), Tensor(), by_weight, by_bias};
-    return {needs(0) ? grad.to(self_dtype) : Tensor(), needs(1) ? grad.to(other_dtype) : Tensor(), by_weight, by_bias};
+    Tensor by_other = needs(1) ? grad.to(other_dtype) : Tensor();
+    if (const Tensor kept = mask.get(); needs(1) && kept.defined())
+      by_other = native_dropout_backward(by_other, kept, scale());
+    return {needs(0) ? grad.to(self_dtype) : Tensor(), by_other, by_weight, by_bias};
   }
 
   // x^ = (x - mean) r: the gradient by x is r (g w - mean(g w) - x^ mean(g w x^)).

@@ -1,11 +1,13 @@
 #include "core/ops/nn/fused.h"
 
 #include "core/ops/basic.h"
+#include "core/ops/nn/dropout.h"
 #include "core/ops/nn/linear.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/nn/norm_arguments.h"
 #include "core/ops/pointwise/activation.h"
 #include "core/ops/pointwise/pointwise.h"
+#include "core/ops/random/random.h"
 #include "core/ops/register.h"
 
 namespace rush {
@@ -27,13 +29,13 @@ void into(const Tensor& out, std::initializer_list<const Tensor*> inputs, Rest..
   it.finish();
 }
 
+}  // namespace
+
 void store_column_sums(const Tensor& sums, const Tensor& t) {
   if (!sums.defined()) return;
   const Tensor row = detail::make_view(sums, {1, sums.numel()}, {sums.numel(), 1}, sums.storage_offset());
-  kernels::sum(t.device().type, row, t, {0});
+  kernels::sum(t.device().type, row, t.view({-1, sums.numel()}), {0});
 }
-
-}  // namespace
 
 Tensor batch_of_one(const Tensor& matrix, bool transposed) {
   const int64_t i = transposed ? 1 : 0, j = 1 - i;
@@ -44,9 +46,15 @@ Tensor batch_of_one(const Tensor& matrix, bool transposed) {
 // ---- add_layer_norm ----
 
 void add_layer_norm_by_parts(const Tensor& output, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
-                             const Tensor& self, const Tensor& other, const Tensor& weight, const Tensor& bias,
-                             int64_t columns, double eps) {
-  into<kernels::add>(sum, {&self, &other}, 1);
+                             const Tensor& mask, const Tensor& self, const Tensor& other, const Tensor& weight,
+                             const Tensor& bias, int64_t columns, double eps, double keep,
+                             const PhiloxState& reserved) {
+  Tensor added = other;
+  if (mask.defined()) {
+    added = detail::empty_contiguous(other.sizes(), other.scalar_type(), other.device());
+    kernels::dropout(sum.device().type, added, mask, other, keep, reserved);
+  }
+  into<kernels::add>(sum, {&self, &added}, 1);
   const bool rounds = output.scalar_type() != sum.scalar_type();
   const Tensor normalised = rounds ? detail::empty_contiguous(sum.sizes(), sum.scalar_type(), sum.device()) : output;
   kernels::layer_norm(sum.device().type, normalised, mean, rstd, sum, weight, bias, columns, eps);
@@ -54,13 +62,16 @@ void add_layer_norm_by_parts(const Tensor& output, const Tensor& sum, const Tens
 }
 
 void add_layer_norm_backward_by_parts(const Tensor& grad_self, const Tensor& grad_other, const Tensor& grad_weight,
-                                      const Tensor& grad_bias, const Tensor& grad_output, const Tensor& grad_sum,
-                                      const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& weight,
-                                      int64_t columns) {
+                                      const Tensor& grad_bias, const Tensor& grad_sums, const Tensor& grad_output,
+                                      const Tensor& grad_sum, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
+                                      const Tensor& weight, const Tensor& mask, int64_t columns, double scale) {
   kernels::layer_norm_backward(sum.device().type, grad_self, grad_weight, grad_bias,
                                as_dtype(grad_output, sum.scalar_type()), sum, mean, rstd, weight, columns);
   if (grad_sum.defined()) grad_self.add_(grad_sum);
-  if (grad_other.defined()) assign(grad_other, grad_self);
+  if (!grad_other.defined()) return;
+  assign(grad_other, grad_self);
+  if (mask.defined()) assign(grad_other, rush::native_dropout_backward(grad_other, mask, scale));
+  store_column_sums(grad_sums, grad_other);
 }
 
 namespace {
@@ -70,9 +81,29 @@ bool is_lowered(ScalarType sum, ScalarType other, ScalarType normalised) {
   return sum == kFloat32 && other == normalised && (other == kBFloat16 || other == kFloat16);
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> add_layer_norm(const Tensor& self, const Tensor& other, IntArrayRef shape,
-                                                          const OptionalTensor& weight, const OptionalTensor& bias,
-                                                          double eps, std::optional<ScalarType> dtype) {
+// What dropout leaves of x, which is a contiguous part of a sum: by the kernel that makes the sum, where that draws the
+// words of `reserved`, or at once.
+struct RowDropout {
+  RowDropout(const char* op, const Tensor& x, double p) : input(x) {
+    RUSH_CHECK_VALUE(p >= 0 && p <= 1, op, ": dropout probability has to be between 0 and 1, but got ", p);
+    if (p == 0 || x.numel() == 0) return;
+    if (p == 1 || mt19937_of({}, x.device())) {
+      std::tie(input, made) = rush::native_dropout(x, p, true);
+      return;
+    }
+    keep = 1 - p;
+    drawn = made = detail::empty_contiguous(x.sizes(), kBool, x.device());
+    reserved = reserve_words({}, x.device(), op);
+  }
+  Tensor input, made, drawn;  // the masks: of either way, and of the kernel's
+  double keep = 1;
+  PhiloxState reserved{};
+};
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> add_layer_norm(const Tensor& self, const Tensor& other,
+                                                                  IntArrayRef shape, const OptionalTensor& weight,
+                                                                  const OptionalTensor& bias, double eps,
+                                                                  double dropout_p, std::optional<ScalarType> dtype) {
   const char* op = "add_layer_norm";
   RUSH_CHECK_VALUE(self.sizes() == other.sizes(), op, ": shapes differ: ", self.sizes(), " and ", other.sizes());
   RUSH_CHECK_VALUE(self.device() == other.device(), op, ": devices differ: ", self.device(), " and ", other.device());
@@ -91,15 +122,16 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> add_layer_norm(const Tensor& self, co
   const Tensor sum = detail::empty_contiguous(a.sizes(), type, a.device());
   const Tensor mean = detail::empty_contiguous(rows.statistics, math, a.device());
   const Tensor rstd = detail::empty_contiguous(rows.statistics, math, a.device());
-  kernels::add_layer_norm(a.device().type, out, sum, mean, rstd, a, b, w, bias_row, rows.columns, eps);
-  return {as_dtype(out, result), sum, mean, rstd};
+  const RowDropout dropout(op, b, dropout_p);
+  kernels::add_layer_norm(a.device().type, out, sum, mean, rstd, dropout.drawn, a, contiguous(dropout.input), w,
+                          bias_row, rows.columns, eps, dropout.keep, dropout.reserved);
+  return {as_dtype(out, result), sum, mean, rstd, dropout.made};
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> add_layer_norm_backward(const Tensor& grad_output,
-                                                                   const OptionalTensor& grad_sum, const Tensor& sum,
-                                                                   IntArrayRef shape, const OptionalTensor& mean,
-                                                                   const Tensor& rstd, const OptionalTensor& weight,
-                                                                   const OptionalTensor& bias, ScalarType other_dtype) {
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> add_layer_norm_backward(
+    const Tensor& grad_output, const OptionalTensor& grad_sum, const Tensor& sum, IntArrayRef shape,
+    const OptionalTensor& mean, const Tensor& rstd, const OptionalTensor& weight, const OptionalTensor& bias,
+    ScalarType other_dtype, const OptionalTensor& mask, double scale, bool column_sums) {
   const char* op = "add_layer_norm_backward";
   const ScalarType type = sum.scalar_type(), math = detail::norm_statistics_type(sum);
   const detail::NormRows rows = detail::norm_rows(op, sum, shape);
@@ -112,6 +144,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> add_layer_norm_backward(const Tensor&
                    ": mean and rstd are not those of the forward pass");
   RUSH_CHECK_TYPE(grad_output.is_floating_point() && is_floating_point(other_dtype), op, ": wrong dtypes: grad_output ",
                   grad_output.scalar_type(), ", other ", other_dtype);
+  RUSH_CHECK_VALUE(!given(mask) || (mask->sizes() == sum.sizes() && mask->scalar_type() == kBool), op,
+                   ": the mask is not the forward pass's");
   const bool is_low = is_lowered(type, other_dtype, other_dtype);
   const ScalarType low = is_low ? other_dtype : type;
   const Tensor g = contiguous(grad_output.scalar_type() == low ? grad_output : as_dtype(grad_output, type));
@@ -119,13 +153,16 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> add_layer_norm_backward(const Tensor&
   const Tensor through = given(grad_sum) ? contiguous(as_dtype(*grad_sum, type)) : Tensor();
   const Tensor w = detail::norm_parameter(op, "weight", weight, shape, x);
   const Tensor dx = detail::empty_contiguous(x.sizes(), type, x.device());
-  const Tensor lowered = is_low ? detail::empty_contiguous(x.sizes(), low, x.device()) : Tensor();
+  const bool is_apart = is_low || given(mask) || column_sums;
+  const Tensor by_other = is_apart ? detail::empty_contiguous(x.sizes(), low, x.device()) : Tensor();
+  const Tensor sums = column_sums ? detail::empty_contiguous(rows.columns, low, x.device()) : Tensor();
   const Tensor dw = given(weight) ? detail::empty_contiguous(shape, math, x.device()) : Tensor();
   const Tensor db = given(bias) ? detail::empty_contiguous(shape, math, x.device()) : Tensor();
-  kernels::add_layer_norm_backward(x.device().type, dx, lowered, dw, db, g, through, x, centres, contiguous(rstd), w,
-                                   rows.columns);
-  return {dx, lowered.defined() ? lowered : as_dtype(dx, other_dtype), detail::norm_parameter_gradient(dw, weight, x),
-          detail::norm_parameter_gradient(db, bias, x)};
+  kernels::add_layer_norm_backward(x.device().type, dx, by_other, dw, db, sums, g, through, x, centres,
+                                   contiguous(rstd), w, given(mask) ? contiguous(*mask) : Tensor(), rows.columns,
+                                   scale);
+  return {dx, as_dtype(is_apart ? by_other : dx, other_dtype), detail::norm_parameter_gradient(dw, weight, x),
+          detail::norm_parameter_gradient(db, bias, x), sums};
 }
 
 }  // namespace

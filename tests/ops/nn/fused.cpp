@@ -86,6 +86,62 @@ TEST_CASE("derivatives of add_layer_norm") {
   }
 }
 
+// Rows that a GPU's warps, blocks of threads and other kernels take.
+TEST_CASE("add_layer_norm drops what dropout does, and gives the sums of the rows of what comes back") {
+  for (const ScalarType low : {kFloat32, kBFloat16}) {
+    for (const int64_t columns : {6, 21, 384, 768, 1000, 1024, 4096, 5000}) {
+      CAPTURE(low);
+      CAPTURE(columns);
+      const Tensor a = randn({9, columns}), b = randn({9, columns}).to(low), w = rand({columns}) + 0.5;
+      const Tensor g = randn({9, columns}).to(low), past = randn({9, columns});
+      manual_seed(4);
+      const auto [dropped, kept] = native_dropout(b, 0.4, true);
+      manual_seed(4);
+      const auto [out, sum, mean, rstd, mask] =
+          ops::add_layer_norm(a, b, {columns}, w, std::nullopt, 1e-5, 0.4, std::optional(low));
+      CHECK(mask.equal(kept));
+      CHECK(sum.equal(a + dropped));
+      CHECK(allclose(out, layer_norm(sum, {columns}, w).to(low), low == kFloat32 ? 1e-5 : 1e-2, 1e-5));
+      const auto [whole, other, dw, db, none] =
+          ops::add_layer_norm_backward(g, past, sum, {columns}, mean, rstd, w, {}, low, {}, 1, false);
+      const auto [same, by_other, same_dw, same_db, sums] =
+          ops::add_layer_norm_backward(g, past, sum, {columns}, mean, rstd, w, {}, low, mask, 1 / 0.6, true);
+      CHECK(!none.defined());
+      CHECK(allclose(same, whole, 1e-6, 1e-6));
+      CHECK(allclose(same_dw, dw, 1e-5, 1e-5));
+      CHECK(allclose(by_other, native_dropout_backward(other, mask, 1 / 0.6), 1e-6, 1e-6));
+      CHECK(sums.scalar_type() == low);
+      const double most = low == kFloat32 ? 1e-5 : 1e-2;
+      CHECK(allclose(sums.to(kFloat32), by_other.to(kFloat32).sum(0), most, most));
+    }
+  }
+}
+
+TEST_CASE("gradients of add_layer_norm pass through its dropout") {
+  const Tensor x = randn({5, 16}), y = randn({5, 16}), g = randn({5, 16});
+  for (const double p : {0.0, 0.3, 1.0}) {
+    CAPTURE(p);
+    std::vector<Tensor> grads[2];
+    for (const int fused : {0, 1}) {
+      manual_seed(5);
+      const Tensor a = x.clone().requires_grad_(), b = y.clone().requires_grad_();
+      const Tensor out = fused ? std::get<0>(add_layer_norm(a, b, {16}, {}, {}, 1e-5, {}, p))
+                               : layer_norm(a + dropout(b, p, true), {16});
+      (out * g).sum().backward();
+      grads[fused] = {a.grad(), b.grad()};
+    }
+    for (const size_t i : {0, 1}) CHECK(allclose(grads[1][i], grads[0][i], 1e-5, 1e-6));
+  }
+  manual_seed(6);  // the mask is a constant of the second derivative
+  const Tensor kept = std::get<4>(ops::add_layer_norm(x, y, {16}, {}, {}, 1e-5, 0.5, {}));
+  const auto out = [&](const std::vector<Tensor>& t) -> std::vector<Tensor> {
+    manual_seed(6);
+    return {std::get<0>(add_layer_norm(t[0], t[1], {16}, {}, {}, 1e-5, {}, 0.5))};
+  };
+  check_gradients(out, {x.to(kFloat64).requires_grad_(), y.to(kFloat64).requires_grad_()});
+  CHECK(kept.sum().item<int64_t>() > 0);
+}
+
 TEST_CASE("add_layer_norm refuses what does not fit") {
   const Tensor x = zeros({2, 3});
   CHECK_THROWS_AS(add_layer_norm(x, zeros({3}), {3}), ValueError);
@@ -94,6 +150,8 @@ TEST_CASE("add_layer_norm refuses what does not fit") {
   CHECK_THROWS_AS(add_layer_norm(x, x, {3}, std::nullopt, zeros({2})), ValueError);
   CHECK_THROWS_AS(add_layer_norm(x, zeros({2, 3}, kInt64), {3}), NotImplementedError);
   CHECK_THROWS_AS(add_layer_norm(x, x, {3}, std::nullopt, std::nullopt, 1e-5, kInt64), TypeError);
+  CHECK_THROWS_WITH_AS(add_layer_norm(x, x, {3}, {}, {}, 1e-5, {}, 1.5), doctest::Contains("between 0 and 1"),
+                       ValueError);
 }
 
 struct Perceptron {

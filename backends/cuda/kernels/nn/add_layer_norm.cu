@@ -3,6 +3,7 @@
 #include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #include "backends/cuda/kernels/rows.h"
+#include "backends/functors/random.h"
 #include "core/ops/nn/fused.h"
 
 namespace rush::cuda {
@@ -10,6 +11,7 @@ namespace rush::cuda {
 namespace {
 
 // y = (s - mean) rstd w + b, s = self + other; null stands for weight 1 and bias 0. L: what `other` and y are in.
+// Unless `mask` is null, `other` goes through dropout first.
 template <class T, class L>
 struct AddForward {
   using Math = opmath_t<T>;
@@ -21,6 +23,25 @@ struct AddForward {
   const Math *weight, *bias;
   int64_t rows, n;
   Math eps;
+  bool* mask;
+  functors::Bernoulli keep;
+  Math scale;
+  PhiloxState reserved;
+
+  // Of neighbours from element `first` on; a word of the stream is that of the element of its number, as in
+  // native_dropout.
+  template <int kLanes>
+  __device__ void drop(Lanes<L, kLanes>& lanes, int64_t first) const {
+    Lanes<bool, kLanes> keeps;
+    PhiloxBlock block;
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) {
+      if (l % 4 == 0) block = philox_block(reserved, static_cast<uint64_t>(first + l) / 4);
+      keeps.lane[l] = keep(block[kLanes < 4 ? static_cast<int>((first + l) % 4) : l % 4]);
+      lanes.lane[l] = keeps.lane[l] ? static_cast<L>(static_cast<Math>(lanes.lane[l]) * scale) : L(0);
+    }
+    *reinterpret_cast<Lanes<bool, kLanes>*>(mask + first) = keeps;
+  }
 };
 
 template <class T, class L>
@@ -37,8 +58,9 @@ __global__ void __launch_bounds__(1024) add_forward_rows(AddForward<T, L> call) 
     for (int v = 0; v < Row::Access::kVectors; ++v) {
       const int64_t column = Row::column(v);
       if (column >= n) continue;
-      const auto other = *reinterpret_cast<const Lanes<L, kLanes>*>(call.other + r * call.n + column);
-      // Rounded as it is stored, so that what is normalised is what the backward pass reads.
+      auto other = *reinterpret_cast<const Lanes<L, kLanes>*>(call.other + r * call.n + column);
+      if (call.mask) call.template drop<kLanes>(other, r * call.n + column);
+        // Rounded as it is stored, so that what is normalised is what the backward pass reads.
 #pragma unroll
       for (int l = 0; l < kLanes; ++l) {
         row.value[v][l] = static_cast<Math>(static_cast<T>(row.value[v][l] + static_cast<Math>(other.lane[l])));
@@ -95,6 +117,7 @@ __global__ void __launch_bounds__(kThreads) add_forward_warps(AddForward<T, L> c
   });
   Math centre(0), squares(0);
   each([&](int v, int column) {
+    if (call.mask) call.template drop<kLanes>(added[v], r * n + column);
 #pragma unroll
     for (int l = 0; l < kLanes; ++l) {
       row[v].lane[l] = static_cast<T>(static_cast<Math>(row[v].lane[l]) + static_cast<Math>(added[v].lane[l]));
@@ -133,13 +156,14 @@ __global__ void __launch_bounds__(kThreads) add_forward_warps(AddForward<T, L> c
 
 struct AddLayerNormLoop {
   template <class T>
-  static void run(const Tensor& output, const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& self,
-                  const Tensor& other, const Tensor& weight, const Tensor& bias, int64_t columns, double eps) {
+  static void run(const Tensor& output, const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& mask,
+                  const Tensor& self, const Tensor& other, const Tensor& weight, const Tensor& bias, int64_t columns,
+                  double eps, double keep, const PhiloxState& reserved) {
     bool done = false;
     const auto in = [&](auto like) {
       using L = decltype(like);
       if (done || output.scalar_type() != scalar_type_of<L>) return;
-      done = launch<T, L>(output, sum, mean, rstd, self, other, weight, bias, columns, eps);
+      done = launch<T, L>(output, sum, mean, rstd, mask, self, other, weight, bias, columns, eps, keep, reserved);
     };
     in(T());
     if constexpr (std::is_same_v<T, float>) {
@@ -147,15 +171,16 @@ struct AddLayerNormLoop {
       in(BFloat16());
     }
     if (done) return;
-    native::add_layer_norm_by_parts(output, sum, mean, rstd, self, other, weight, bias, columns, eps);
+    native::add_layer_norm_by_parts(output, sum, mean, rstd, mask, self, other, weight, bias, columns, eps, keep,
+                                    reserved);
   }
 
  private:
   // False, with nothing done, for rows that are too long or not to be read as vectors.
   template <class T, class L>
   static bool launch(const Tensor& output, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
-                     const Tensor& self, const Tensor& other, const Tensor& weight, const Tensor& bias, int64_t columns,
-                     double eps) {
+                     const Tensor& mask, const Tensor& self, const Tensor& other, const Tensor& weight,
+                     const Tensor& bias, int64_t columns, double eps, double keep, const PhiloxState& reserved) {
     using Math = opmath_t<T>;
     const AddForward<T, L> call{self.data_ptr<T>(),
                                 other.data_ptr<L>(),
@@ -167,7 +192,11 @@ struct AddLayerNormLoop {
                                 data_or_null<Math>(bias),
                                 rstd.numel(),
                                 columns,
-                                static_cast<Math>(eps)};
+                                static_cast<Math>(eps),
+                                data_or_null<bool>(mask),
+                                functors::Bernoulli(keep),
+                                Scalar(1 / keep).to<Math>(),
+                                reserved};
     using Access = RowAccess<T, true>;
     const bool wide = rows_are_wide<T>(columns, call.self, call.other, call.sum, call.y);
     if (call.rows == 0 || columns == 0 || !wide || columns > Access::kLongest) return false;

@@ -76,18 +76,18 @@ struct LayerNormBackwardLoop {
                            data_or_null<Math>(weight),
                            rstd.numel(),
                            columns};
-    Math *dw = data_or_null<Math>(grad_weight), *db = data_or_null<Math>(grad_bias);
+    const GradientSums<Math, T> sums{data_or_null<Math>(grad_weight), data_or_null<Math>(grad_bias)};
     if (columns == 0) return;
     const bool wide =
         rows_are_wide<T>(columns, call.dy, call.x) && (!call.dx || reinterpret_cast<uintptr_t>(call.dx) % 16 == 0);
     const char* op = kernels::layer_norm_backward.name();
     if (call.rows > 0 && wide && columns <= RowAccess<T, true, kHold>::kLongest) {
-      return held<true, false>(op, call, dw, db);
+      held<true, false>(op, call, sums);
+    } else if (call.rows > 0 && columns <= RowAccess<T, false, kHold>::kLongest) {
+      held<false, false>(op, call, sums);
+    } else {
+      reduced(call, sums.dw, sums.db);
     }
-    if (call.rows > 0 && columns <= RowAccess<T, false, kHold>::kLongest) {
-      return held<false, false>(op, call, dw, db);
-    }
-    reduced(call, dw, db);
   }
 
   template <class T>

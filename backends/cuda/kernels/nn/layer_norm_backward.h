@@ -7,11 +7,13 @@
 #include "backends/cuda/kernels/reduce/reduce_engine.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #include "backends/cuda/kernels/rows.h"
+#include "backends/functors/random.h"
 #include "backends/functors/reduce.h"
 
 namespace rush::cuda::layer_norm {
 
 inline constexpr int kHold = 8;  // elements of each of four rows
+inline constexpr int kSums = 3;  // of columns: dw, db, and those of `lowered`
 
 template <class Math>
 struct Sums {
@@ -32,12 +34,19 @@ struct Backward {
   const Math *mean, *rstd, *weight;  // mean null: RMS norm; weight null: ones
   int64_t rows, n;
   const T* through = nullptr;  // null, or added to dx
-  L* lowered = nullptr;        // null, or a copy of dx in L
+  L* lowered = nullptr;        // null, or a copy of dx in L, by dropout's mask and scale unless that is null
+  const bool* mask = nullptr;
+  Math scale = 1;
 
   __device__ Math centre(int64_t row) const { return mean ? mean[row] : Math(0); }
   __device__ Math hat(int64_t i, int64_t row) const { return (static_cast<Math>(x[i]) - centre(row)) * rstd[row]; }
   __device__ Math g(int64_t i, int64_t column) const {
     return static_cast<Math>(dy[i]) * (weight ? weight[column] : Math(1));
+  }
+  // What is stored of dx in `lowered`.
+  __device__ L low(Math value, bool kept) const {
+    const L rounded = static_cast<L>(value);
+    return mask ? static_cast<L>(functors::DropoutBackward<Math>{scale}(static_cast<Math>(rounded), kept)) : rounded;
   }
 };
 
@@ -86,7 +95,7 @@ __device__ void add_thread_rows(Math (&row)[kVectors][kLanes], Math (&shared)[kL
   }
 }
 
-// A block writes its partial sums of dw and db to row blockIdx.x of `shares` (blocks, 2, n), which may be null. kOfSum:
+// A block writes its partial sums of dw and db to row blockIdx.x of `shares` (blocks, 3, n), which may be null. kOfSum:
 // whether the kernel reads `through` and writes `lowered`.
 template <class T, class G, class L, bool kWide, bool kOfSum>
 __global__ void __launch_bounds__(1024) backward_rows(Backward<T, G, L> call, opmath_t<T>* shares) {
@@ -124,9 +133,16 @@ __global__ void __launch_bounds__(1024) backward_rows(Backward<T, G, L> call, op
         hat.load(call.through + r * call.n, n, Math(0));
         g.for_each(n, [&](int v, int l) { g.value[v][l] += hat.value[v][l]; });
       }
-      if (call.lowered) store_lanes(g, call.lowered + r * call.n, n);
     }
     g.store(call.dx + r * call.n, n);
+    if constexpr (kOfSum) {
+      if (!call.lowered) continue;
+      g.for_each(n, [&](int v, int l) {
+        const int64_t at = r * call.n + Row::column(v) + l;
+        g.value[v][l] = static_cast<Math>(call.low(g.value[v][l], !call.mask || call.mask[at]));
+      });
+      store_lanes(g, call.lowered + r * call.n, n);
+    }
   }
   if (!shares) return;
   if (blockDim.y > 1) {
@@ -135,7 +151,7 @@ __global__ void __launch_bounds__(1024) backward_rows(Backward<T, G, L> call, op
     add_thread_rows(db.value, shared);
     if (threadIdx.y > 0) return;
   }
-  Math* share = shares + static_cast<int64_t>(blockIdx.x) * 2 * call.n;
+  Math* share = shares + static_cast<int64_t>(blockIdx.x) * kSums * call.n;
   dw.for_each(call.n, [&](int v, int l) {
     share[Row::column(v) + l] = dw.value[v][l];
     share[call.n + Row::column(v) + l] = db.value[v][l];
@@ -143,11 +159,14 @@ __global__ void __launch_bounds__(1024) backward_rows(Backward<T, G, L> call, op
 }
 
 // The same with one warp for each row: see Note [Rows in registers]. Two thread blocks fit a multiprocessor's registers
-// if a thread holds 24 elements of each row, or 32 where there is no mean, and so no db to hold (kIsCentred).
-constexpr int blocks_of_warps(int hold, bool is_centred) { return hold <= (is_centred ? 24 : 32) ? 2 : 1; }
+// if a thread holds 24 elements of each row; or 32 where there is no mean, and so no db to hold (kIsCentred); or 16
+// where it adds up `lowered`, too (kAddsLowered).
+constexpr int blocks_of_warps(int hold, bool is_centred, bool adds_lowered) {
+  return hold * (1 + is_centred + adds_lowered) <= 48 ? 2 : 1;
+}
 
-template <class T, class G, class L, int kHold, bool kIsCentred>
-__global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold, kIsCentred))
+template <class T, class G, class L, int kHold, bool kIsCentred, bool kAddsLowered>
+__global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold, kIsCentred, kAddsLowered))
     backward_warps(Backward<T, G, L> call, opmath_t<T>* shares) {
   using Math = opmath_t<T>;
   using Access = RowAccess<T, true, kHold>;
@@ -159,7 +178,8 @@ __global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold, kIsCentred))
 #pragma unroll
     for (int l = 0; l < kLanes; ++l) to[l] = Math(1);
   };
-  Math dw[kVectors][kLanes] = {}, db[kIsCentred ? kVectors : 1][kLanes] = {};
+  Math dw[kVectors][kLanes] = {}, db[kIsCentred ? kVectors : 1][kLanes] = {},
+       dl[kAddsLowered ? kVectors : 1][kLanes] = {};
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   for (int64_t r = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; r < call.rows; r += step) {
     Lanes<T, kLanes> x[kVectors];
@@ -196,6 +216,8 @@ __global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold, kIsCentred))
       Lanes<T, kLanes> result, through = {};
       if (call.through) through = *reinterpret_cast<const Lanes<T, kLanes>*>(call.through + at);
       Lanes<L, kLanes> lowered;
+      Lanes<bool, kLanes> kept = {};
+      if (call.mask) kept = *reinterpret_cast<const Lanes<bool, kLanes>*>(call.mask + at);
       Math w[kLanes];
       weights(w, column);
 #pragma unroll
@@ -203,7 +225,8 @@ __global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold, kIsCentred))
         Math value = rstd * (static_cast<Math>(dy[v].lane[l]) * w[l] - mean_g - hat(v, l) * mean_g_hat);
         value += static_cast<Math>(through.lane[l]);
         result.lane[l] = static_cast<T>(value);
-        lowered.lane[l] = static_cast<L>(value);
+        lowered.lane[l] = call.low(value, kept.lane[l]);
+        if constexpr (kAddsLowered) dl[v][l] += static_cast<Math>(lowered.lane[l]);
       }
       *reinterpret_cast<Lanes<T, kLanes>*>(call.dx + at) = result;
       if (call.lowered) *reinterpret_cast<Lanes<L, kLanes>*>(call.lowered + at) = lowered;
@@ -213,29 +236,36 @@ __global__ void __launch_bounds__(kThreads, blocks_of_warps(kHold, kIsCentred))
   __shared__ Math shared[kLanes][kThreads];
   add_thread_rows(dw, shared);
   if constexpr (kIsCentred) add_thread_rows(db, shared);
+  if constexpr (kAddsLowered) add_thread_rows(dl, shared);
   if (threadIdx.y > 0) return;
-  Math* share = shares + static_cast<int64_t>(blockIdx.x) * 2 * n;
+  Math* share = shares + static_cast<int64_t>(blockIdx.x) * kSums * n;
   each([&](int v, int column) {
 #pragma unroll
     for (int l = 0; l < kLanes; ++l) {
       share[column + l] = dw[v][l];
       if constexpr (kIsCentred) share[n + column + l] = db[v][l];
+      if constexpr (kAddsLowered) share[2 * n + column + l] = dl[v][l];
     }
   });
 }
 
-// Stores sum `at` of a row of sums: the first n are dw, the others db.
-template <class Math>
-struct StoreShares {
+// Sums of the rows: dw, db and those of `lowered`, each null where it is not needed.
+template <class Math, class L>
+struct GradientSums {
   Math *dw, *db;
-  int64_t n;
+  L* lowered = nullptr;
+  int64_t n = 0;
+  // Of the (3, n) sums, the one at `at`. What nobody asks for may never have been written.
   __device__ void operator()(int64_t at, Math sum) const {
     if (at < n) {
       if (dw) dw[at] = sum;
-    } else if (db) {
-      db[at - n] = sum;
+    } else if (at < 2 * n) {
+      if (db) db[at - n] = sum;
+    } else if (lowered) {
+      lowered[at - 2 * n] = static_cast<L>(sum);
     }
   }
+  bool any() const { return dw || db || lowered; }
 };
 
 // If there are partial sums, there are as many blocks as run at once: each block has its own.
@@ -246,32 +276,47 @@ inline int64_t most_blocks(bool have_shares, int per_processor) {
 
 template <class T, class G, class L, class Math>
 void launch(const char* op, void (*kernel)(Backward<T, G, L>, Math*), const RowLaunch& l, const Backward<T, G, L>& call,
-            Math* dw, Math* db) {
-  const bool have_shares = dw || db;
+            const GradientSums<Math, L>& sums) {
   const int64_t count = l.grid.x;
-  const Scratch shares(have_shares ? static_cast<size_t>(count * 2 * call.n) * sizeof(Math) : 0);
-  launch_kernel(op, kernel, {l.grid, l.block}, call, have_shares ? shares.as<Math>() : nullptr);
-  if (!have_shares) return;
-  const ReduceDims dims = {{count, 2 * call.n, 0, true}, {(db ? 2 : 1) * call.n, 1, 1, false}};
-  reduce_dims(op, shares.as<const Math>(), functors::Sum<Math>(), StoreShares<Math>{dw, db, call.n}, dims);
+  const Scratch shares(sums.any() ? static_cast<size_t>(count * kSums * call.n) * sizeof(Math) : 0);
+  launch_kernel(op, kernel, {l.grid, l.block}, call, sums.any() ? shares.as<Math>() : nullptr);
+  if (!sums.any()) return;
+  const int64_t used = sums.lowered ? 3 : sums.db ? 2 : 1;
+  const ReduceDims dims = {{count, kSums * call.n, 0, true}, {used * call.n, 1, 1, false}};
+  reduce_dims(op, shares.as<const Math>(), functors::Sum<Math>(), sums, dims);
 }
 
+// Whether it added up `lowered`, if that was asked for: kernels of a warp a row do.
 template <bool kWide, bool kOfSum, class T, class G, class L>
-void held(const char* op, const Backward<T, G, L>& call, opmath_t<T>* dw, opmath_t<T>* db) {
+bool held(const char* op, const Backward<T, G, L>& call, GradientSums<opmath_t<T>, L> sums) {
+  sums.n = call.n;
   if constexpr (kWide) {
     const auto by_warps = [&](auto hold) {
       constexpr int kHeld = decltype(hold)::value;
-      const int blocks = blocks_of_warps(kHeld, call.mean);
-      const auto l = RowLaunch::of_warps(call.rows, most_blocks(dw || db, blocks));
-      launch(op, call.mean ? backward_warps<T, G, L, kHeld, true> : backward_warps<T, G, L, kHeld, false>, l, call, dw,
-             db);
+      const auto launched = [&](auto is_centred, auto adds_lowered) {
+        constexpr bool kIsCentred = decltype(is_centred)::value, kAddsLowered = decltype(adds_lowered)::value;
+        const int blocks = blocks_of_warps(kHeld, kIsCentred, kAddsLowered);
+        const auto l = RowLaunch::of_warps(call.rows, most_blocks(sums.any(), blocks));
+        launch(op, backward_warps<T, G, L, kHeld, kIsCentred, kAddsLowered>, l, call, sums);
+      };
+      const auto with = [&](auto is_centred) {
+        if constexpr (kOfSum && !std::is_same_v<T, L>) {
+          if (sums.lowered) return launched(is_centred, std::true_type());
+        }
+        launched(is_centred, std::false_type());
+      };
+      call.mean ? with(std::true_type()) : with(std::false_type());
     };
-    if (rows_are_wide<T>(call.n, call.weight) && for_rows_of_warps<T>(call.n, by_warps)) return;
+    const bool is_added = kOfSum && !std::is_same_v<T, L>;
+    if (!is_added) sums.lowered = nullptr;
+    if (rows_are_wide<T>(call.n, call.weight) && for_rows_of_warps<T>(call.n, by_warps)) return is_added;
   }
+  sums.lowered = nullptr;
   using Access = RowAccess<T, kWide, kHold>;
   const int per_processor = call.n > Access::kLongest / 4 ? 1 : 4;
-  const RowLaunch l(call.rows, call.n, Access::kHeld, most_blocks(dw || db, per_processor));
-  launch(op, backward_rows<T, G, L, kWide, kOfSum>, l, call, dw, db);
+  const RowLaunch l(call.rows, call.n, Access::kHeld, most_blocks(sums.any(), per_processor));
+  launch(op, backward_rows<T, G, L, kWide, kOfSum>, l, call, sums);
+  return false;
 }
 
 }  // namespace rush::cuda::layer_norm
