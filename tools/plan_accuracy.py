@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Compares what ./rush plan predicts of meshes of this machine's processes with what mesh_gpt then takes: memory and time of a
-step. usage: plan_accuracy.py BIN [--processes 2 4] [--device cuda] [-- OPTIONS OF THE MODEL]"""
+step. usage: plan_accuracy.py BIN [--processes 2 4] [--device cuda] [--model OPTIONS...]"""
 import argparse
 import json
 import pathlib
@@ -17,7 +17,6 @@ MESHES = {
     8: ['--dp 8', '--fsdp 8', '--tp 8 --sequence_parallel', '--cp 8', '--fsdp 4 --tp 2 --sequence_parallel',
         '--pp 2 --fsdp 2 --tp 2 --sequence_parallel --micro_batches 4', '--pp 4 --dp 2 --micro_batches 4'],
 }
-ROUNDS = 4
 
 
 def say(*command):
@@ -35,7 +34,7 @@ def compare(args, processes, mesh, folder):
     """Rates and steps are measured in turn, and the quickest count, since other work of the machine only slows them."""
     predicted, measured = [], []
     run = folder / 'run.json'
-    for _ in range(ROUNDS):
+    for _ in range(args.rounds):
         launched(args, processes, 'plan', 'mesh_gpt', '--measure', folder / 'rates.json')
         launched(args, processes, 'mesh_gpt', *mesh.split(), '--data', folder / 'text', '--max_iters', args.steps,
                  '--log_interval', 1, '--checkpoint_interval', 10**6, '--eval_iters', 0, '--out_dir', folder / 'out', '--json', run)
@@ -56,12 +55,13 @@ def main():
     parser.add_argument('bin', type=pathlib.Path)
     parser.add_argument('--processes', type=int, nargs='*', default=[2, 4], choices=sorted(MESHES))
     parser.add_argument('--device', default='cpu')
+    parser.add_argument('--rounds', type=int, default=4)
     parser.add_argument('--steps', type=int, default=8, help='of a run, of which the median counts')
-    parser.add_argument('model', nargs='*', default=['--n_embd', '256', '--block_size', '128'])
+    parser.add_argument('--model', nargs=argparse.REMAINDER, help='options of mesh_gpt; the last', default=['--n_embd', '256', '--block_size', '128'])
     args = parser.parse_args()
     print('| mesh | MiB by formulas | by a dry run | measured | error | ms predicted | measured | error |\n' + '|---' * 8 + '|')
     with tempfile.TemporaryDirectory() as folder:
-        text = ''.join(f'line {i} of 400, {i * i}\n' for i in range(400))
+        text = ''.join(f'line {i} of 4000, {i * i}\n' for i in range(4000))
         (pathlib.Path(folder) / 'text').write_text(text)
         for processes in args.processes:
             for mesh in MESHES[processes]:
