@@ -12,6 +12,7 @@
 #include "examples/gpt2/tokenizer.h"
 #include "examples/gpt2/weights.h"
 #include "examples/memory_options.h"
+#include "examples/mesh_gpt/mesh_run.h"
 #include "examples/option_checks.h"
 #include "examples/options.h"
 #include "examples/process_age.h"
@@ -77,6 +78,7 @@ struct Settings {
     options.add("--device", &device, "cpu or cuda");
     options.add("--dtype", &training.dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
     options.add("--graph", &training.graph, "take the steps as a CUDA graph");
+    training.mesh.add_to(options);
     memory.add_to(options, /*has_blocks=*/true);
     options.add("--peak_flops", &peak_flops, "of the device in a second, for the utilisation; 0: if it is known", 0);
     options.add("--out_dir", &out_dir, "folder for weights, checkpoint and report; empty: none");
@@ -98,6 +100,7 @@ struct Settings {
                      "' (`./rush fetch gpt2` downloads data/gpt2/model.safetensors)");
     beginning.check(out_dir);
     check_device(device, training.graph);
+    check_mesh(training.mesh, training.graph, training.dtype, model.dropout, memory);
     if (has_weights() || memory.estimate) return;  // which bring their sizes
     constexpr int64_t kWeight = 4, kTrained = 16;  // bytes of a parameter; with its gradient and AdamW's two moments
     check_transformer({model.n_layer, model.n_head, model.n_embd}, training.max_iters > 0 ? kTrained : kWeight, device);
@@ -164,7 +167,7 @@ void try_to_save(const std::function<void()>& save) {
 }
 
 [[noreturn]] void stop(Pretraining& run, const Settings& s, const RunFolder& folder, const StopRequest& request) {
-  const bool has_checkpoint = !s.out_dir.empty();
+  const bool has_checkpoint = !folder.checkpoint().empty();
   request.end(rush::str("after step ", run.iteration()), has_checkpoint ? s.resume_command : "", [&] {
     if (has_checkpoint) run.save(folder.checkpoint());
   });
@@ -179,6 +182,7 @@ void report(Pretraining& run, const Settings& s) {
   run.log().add(run.iteration(), "loss/train", train);
   run.log().add(run.iteration(), "loss/validation", validation);
   if (!(validation < run.best_loss())) return;
+  run.gather();
   if (!s.out_dir.empty()) save_gpt2_weights(run.model(), s.out_dir);
   run.best_loss() = validation;
 }
@@ -194,24 +198,25 @@ void print_step(Pretraining& run, const StepReport& step, double peak_flops) {
   std::fflush(stdout);
 }
 
-void train(Pretraining& run, const Settings& s, const RunFolder& folder) {
+void train(Pretraining& run, const Settings& s, const RunFolder& folder, const Processes& processes) {
   std::printf("%lld tokens to train on, %lld to validate; %.2f million parameters; %lld tokens in a step\n",
               static_cast<long long>(run.data().size(TextData::Train)),
               static_cast<long long>(run.data().size(TextData::Validation)),
               static_cast<double>(run.model().parameter_count()) / 1e6, static_cast<long long>(run.tokens_in_step()));
   const double peak_flops = s.peak_flops > 0 ? s.peak_flops : known_peak_flops(run.device());
+  const bool saves = !folder.checkpoint().empty();
   const int64_t first = run.iteration();
   const StopRequest request;
   while (run.iteration() < s.training.max_iters) {
     if (run.iteration() % s.training.eval_interval == 0) try_to_save([&] { report(run, s); });
     print_step(run, run.step(), peak_flops);
     if (run.iteration() == first + 1) std::printf("the first step was done %.2f s after the start\n", process_age());
-    if (request.pending()) stop(run, s, folder, request);
-    if (run.iteration() % s.checkpoint_interval == 0 && !s.out_dir.empty()) {
+    if (processes.any(request.pending())) stop(run, s, folder, request);
+    if (run.iteration() % s.checkpoint_interval == 0 && saves) {
       try_to_save([&] { run.save(folder.checkpoint()); });
     }
   }
-  if (!s.out_dir.empty()) run.save(folder.checkpoint());
+  if (saves) run.save(folder.checkpoint());
   report(run, s);
 }
 
@@ -286,6 +291,8 @@ void run(Settings settings) {
     data =
         std::async(std::launch::async, [&, path] { return tokenize(read_text(path), tokenizer, config.block_size); });
   }
+  const std::string before = settings.beginning.resume ? folder->checkpoint() : "";
+  settings.training.on_mesh = splits_model(settings.training.mesh, processes.count(), before);
   start.reset();
   std::future<void> planned =
       plan_attention(settings, config, device, settings.training.batch_size / processes.count());
@@ -297,13 +304,15 @@ void run(Settings settings) {
     Pretraining run(model, data.get(), settings.training, log, &processes);
     processes.begin([&] { begin(run, *folder); });
     planned.get();
-    train(run, settings, *folder);
+    train(run, settings, *folder, processes);
+    run.gather();
     if (!settings.json_file.empty()) write_results(run, settings.json_file);
     log.report.headline = rush::str(run.iteration(), " steps");
     log.report.summary =
         rush::str("of ", run.tokens_in_step(), " tokens, with ", model->parameter_count(), " weights.");
   }
   if (settings.max_new_tokens > 0 && processes.is_first()) {
+    model->to(device);
     const std::string text = write(*model, tokenizer, settings);
     std::printf("----\n%s\n----\n", text.c_str());
     log.add_text("What it writes", text);

@@ -8,6 +8,7 @@
 #include "examples/check_loss.h"
 #include "examples/decay_groups.h"
 #include "examples/expect_rates.h"
+#include "examples/mesh_gpt/mesh_run.h"
 #include "examples/run_folder.h"
 
 namespace examples {
@@ -45,14 +46,15 @@ Pretraining::Pretraining(GPT model, TextData data, const PretrainingOptions& opt
       data_(std::move(data)),
       micro_batches_(micro_batches(options.total_batch_size, options.batch_size, model_->config().block_size)),
       precision_(options.dtype, options.device),
+      mesh_(make_mesh_net()),
       scaler_(precision_.scaler()),
       generator_(rush::make_generator<rush::CPUGeneratorImpl>(static_cast<uint64_t>(options.seed))),
-      optimizer_(decay_groups(model_->parameters(), options.adamw()), options.adamw()),
+      optimizer_(decay_groups(parameters(), options.adamw()), options.adamw()),
       schedule_(optimizer_, options.rates()),
       best_loss_(std::numeric_limits<double>::infinity()) {
-  model_->to(options.device);
+  model_->to(!mesh_ ? options.device : processes->is_first() ? rush::kCPU : rush::kMeta);
   data_.pin_batches(options.device.is_cuda());
-  if (processes && processes->count() > 1) {
+  if (processes && processes->count() > 1 && !mesh_) {
     RUSH_CHECK_VALUE(!options.graph, "--graph is for one process");
     processes->check_batch(options.batch_size);
     together_ = rush::nn::DistributedDataParallel<GPTLossImpl>(std::make_shared<GPTLossImpl>(model_));
@@ -62,7 +64,16 @@ Pretraining::Pretraining(GPT model, TextData data, const PretrainingOptions& opt
   graphed_step_.emplace([this](const Tensor& inputs, const Tensor& next) { return take_step(inputs, next); });
 }
 
+std::unique_ptr<MeshNet> Pretraining::make_mesh_net() const {
+  if (!options_.on_mesh) return nullptr;
+  return std::make_unique<MeshNet>(model_, options_.mesh, options_.mesh.micro_batches * micro_batches_, precision_,
+                                   options_.device);
+}
+
 Tensor Pretraining::loss_of(const TextData::Batch& batch) {
+  if (mesh_) {
+    return mesh_->mean_of(mesh_->evaluate(mesh_->own_rows(batch.first), mesh_->own_rows(batch.second)));
+  }
   const auto precision = precision_.scope();
   rush::autocast::cast_weights(model_->parameters());
   const Tensor tokens = rows(batch.first), targets = rows(batch.second);
@@ -70,8 +81,8 @@ Tensor Pretraining::loss_of(const TextData::Batch& batch) {
   return trains ? together_(tokens, targets) : model_->loss(tokens, targets);
 }
 
-Tensor Pretraining::take_step(const Tensor& inputs, const Tensor& next) {
-  optimizer_.zero_grad();
+Tensor Pretraining::compute_gradients(const Tensor& inputs, const Tensor& next) {
+  if (mesh_) return mesh_->mean_of(mesh_->compute_gradients(mesh_->own_rows(inputs), mesh_->own_rows(next)));
   Tensor total = rush::zeros({}, inputs.options().dtype(rush::kFloat32));
   const auto add_gradients = [&](int64_t micro_batch) {
     const int64_t first = micro_batch * options_.batch_size;
@@ -90,13 +101,20 @@ Tensor Pretraining::take_step(const Tensor& inputs, const Tensor& next) {
     add_gradients(i);
   }
   add_gradients(micro_batches_ - 1);
+  return total;
+}
+
+Tensor Pretraining::take_step(const Tensor& inputs, const Tensor& next) {
+  optimizer_.zero_grad();
+  const Tensor total = compute_gradients(inputs, next);
   scaler_.unscale_(optimizer_);
-  const std::vector<Tensor> parameters = model_->parameters();
-  const Tensor norm = rush::nn::utils::get_total_norm(rush::nn::utils::gradients_of(parameters));
+  const std::vector<Tensor> parameters = this->parameters();
+  const Tensor norm =
+      mesh_ ? mesh_->gradient_norm() : rush::nn::utils::get_total_norm(rush::nn::utils::gradients_of(parameters));
   if (options_.grad_clip > 0) rush::nn::utils::clip_grads_with_norm_(parameters, options_.grad_clip, norm);
   scaler_.step(optimizer_);
   scaler_.update();
-  return rush::stack({mean(total), norm.to(rush::kFloat32)});
+  return rush::stack({mean(total).to(rush::kFloat32), norm.to(rush::kFloat32)});
 }
 
 StepReport Pretraining::step() {
@@ -155,12 +173,16 @@ double Pretraining::estimate(TextData::Split split) {
 }
 
 void Pretraining::save(const std::string& path) {
-  check_weights(model_->parameters(), rush::str("step ", iteration_));
+  check_weights(parameters(), rush::str("step ", iteration_));
+  if (mesh_ && iteration_ > 0) save_shards(path, iteration_, *mesh_, optimizer_);
+  if (processes_ && !processes_->is_first()) return;
   save_checkpoint(checkpoint(nullptr), path);
+  if (mesh_) remove_other_shards(path, iteration_);
 }
 
 void Pretraining::load(const std::string& path, std::vector<std::string>* changes) {
   checkpoint(changes).load(path);
+  if (mesh_ && iteration_ > 0) load_shards(path, iteration_, *mesh_, optimizer_);
   RUSH_CHECK_VALUE(iteration_ <= options_.max_iters, path, " has done ", iteration_, " steps, more than --max_iters ",
                    options_.max_iters);
   set_decay_options(optimizer_, schedule_, options_.adamw(), options_.rates()(iteration_));
@@ -175,10 +197,15 @@ rush::Checkpoint Pretraining::checkpoint(std::vector<std::string>* changes) {
   all.expect("seed", rush::str(options_.seed));
   all.expect("device", rush::str(options_.device), changes).expect("dropout", rush::str(c.dropout), changes);
   expect_rates(all, options_, changes);
-  all.add("model", model_).add("optimizer", optimizer_).add("schedule", schedule_).add("scaler", scaler_);
-  all.add("batches", generator_).add("random", rush::default_generator(options_.device));
+  if (!mesh_) all.add("model", model_).add("optimizer", optimizer_);
+  all.add("schedule", schedule_).add("scaler", scaler_).add("batches", generator_);
+  all.add("random", rush::default_generator(options_.device));
   all.add("iteration", iteration_).add("best_loss", best_loss_).add("log", log_);
   return all;
+}
+
+void Pretraining::gather() {
+  if (mesh_) mesh_->gather(*model_);
 }
 
 }  // namespace examples

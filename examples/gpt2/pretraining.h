@@ -3,12 +3,14 @@
 
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "examples/gpt/gpt.h"
 #include "examples/gpt/text_data.h"
+#include "examples/mesh_gpt/training.h"
 #include "examples/precision.h"
 #include "examples/processes/processes.h"
 #include "examples/run_log.h"
@@ -27,6 +29,8 @@ struct PretrainingOptions {
   rush::Device device = rush::kCPU;
   std::string dtype = "float32";  // one of Precision::names
   bool graph = false;             // steps, with all of their micro-batches, are a CUDA graph
+  MeshOptions mesh;
+  bool on_mesh = false;  // the model is a MeshNet's, as `mesh` says; otherwise each process has all of it
 
   rush::optim::AdamWOptions adamw() const {
     return rush::optim::AdamWOptions(learning_rate).betas({beta1, beta2}).weight_decay(weight_decay).capturable(graph);
@@ -60,8 +64,9 @@ double known_peak_flops(rush::Device device);
 class Pretraining {
  public:
   /// Trains `model`, which moves to the device. Where there are several processes, each computes its rows of every
-  /// micro-batch. Throws rush::ValueError as micro_batches does, for a graph that is not on a GPU or of several
-  /// processes, and for micro-batches that they cannot split evenly.
+  /// micro-batch, or, on a mesh, trains its part of the model: `model` is then what `gather` fills. Throws
+  /// rush::ValueError as micro_batches does, for a graph that is not on a GPU or of several processes, for
+  /// micro-batches that they cannot split evenly, and as MeshNet does.
   Pretraining(GPT model, TextData data, const PretrainingOptions& options, RunLog& log,
               const Processes* processes = nullptr);
 
@@ -72,8 +77,9 @@ class Pretraining {
   /// The loss on random blocks, the same ones each time.
   double estimate(TextData::Split split);
 
-  /// Writes all that the run consists of, see Note [Checkpoints]. Throws rush::IOError, and rush::ValueError rather
-  /// than write weights that are not finite.
+  /// Writes all that the run consists of, see Notes [Checkpoints] and [Checkpoints on a mesh]. Every process calls it,
+  /// but before the first step only the first one. Throws rush::IOError, and rush::ValueError rather than write weights
+  /// that are not finite.
   void save(const std::string& path);
   /// Makes this run that of the checkpoint. Throws rush::IOError if it is damaged, and rush::ValueError if it is one of
   /// another model or text, of other settings or of more steps. Other rates, lengths, dropout or devices are allowed
@@ -83,7 +89,9 @@ class Pretraining {
   int64_t iteration() const { return iteration_; }
   int64_t tokens_in_step() const { return micro_batches_ * options_.batch_size * model_->config().block_size; }
   rush::Device device() const { return options_.device; }
+  /// On a mesh, `gather` has it be what is trained, on the first process's host. Every process calls that.
   GPTImpl& model() { return *model_; }
+  void gather();
   const TextData& data() const { return data_; }
   /// The least estimate so far that the caller found worth keeping; infinite: none.
   double& best_loss() { return best_loss_; }
@@ -93,10 +101,14 @@ class Pretraining {
   RunLog& log() { return log_; }
 
  private:
+  std::vector<rush::Tensor> parameters() const { return mesh_ ? mesh_->parameters() : model_->parameters(); }
+  std::unique_ptr<MeshNet> make_mesh_net() const;
   rush::Checkpoint checkpoint(std::vector<std::string>* changes);
   rush::Tensor loss_of(const TextData::Batch& batch);
   rush::Tensor rows(const rush::Tensor& batch) const { return together_ ? processes_->rows(batch) : batch; }
   rush::Tensor mean(const rush::Tensor& number) const { return together_ ? processes_->mean(number) : number; }
+  // Has `grad` be the mean over a step's micro-batches, and returns their loss.
+  rush::Tensor compute_gradients(const rush::Tensor& inputs, const rush::Tensor& next);
   // Takes a step on all blocks (N, T) of its micro-batches, and gives its loss and the gradient's norm before it was
   // clipped, both on the device. Does not wait.
   rush::Tensor take_step(const rush::Tensor& inputs, const rush::Tensor& next);
@@ -109,6 +121,7 @@ class Pretraining {
   TextData data_;
   int64_t micro_batches_;
   Precision precision_;
+  const std::unique_ptr<MeshNet> mesh_;  // null: each process has the whole model
   rush::amp::GradScaler scaler_;
   rush::Generator generator_;  // of batches
   rush::optim::AdamW optimizer_;

@@ -19,7 +19,6 @@
 #include "examples/options.h"
 #include "examples/processes/processes.h"
 #include "examples/run_program.h"
-#include "nn/parallel/module_parts.h"
 #include "optim/state/state_parts.h"
 #include "rushlight.h"
 
@@ -29,8 +28,6 @@ namespace {
 using rush::Tensor;
 using rush::distributed::DeviceMesh;
 using rush::distributed::TensorPart;
-
-constexpr int64_t kVocabularyMultiple = 64;  // so that "tp" can split it
 
 struct Settings {
   MeshTrainingOptions training;
@@ -109,8 +106,8 @@ class Trainer {
       std::printf("no checkpoint in %s: starting anew\n", s_.out_dir.c_str());
       return;
     }
-    const rush::io::Metadata metadata = rush::distributed::load_parts(checkpoint(), parameters());
-    rush::optim::load_state_parts(checkpoint(), training_.optimizer(), parameters());
+    const rush::io::Metadata metadata = rush::distributed::load_parts(checkpoint(), training_.parts());
+    rush::optim::load_state_parts(checkpoint(), training_.optimizer(), training_.parts());
     iteration_ = std::stol(metadata.at("iteration"));
     std::printf("going on from %s, iteration %lld\n", checkpoint().c_str(), static_cast<long long>(iteration_));
   }
@@ -135,7 +132,7 @@ class Trainer {
     double sum = 0;
     for (int64_t i = 0; i < s_.eval_iters; ++i) {
       const auto [ids, targets] = own_batch(TextData::Validation, generator);
-      sum += mean_of(training_.evaluate(ids, targets));
+      sum += training_.mean_of(training_.evaluate(ids, targets)).item<double>();
     }
     return sum / static_cast<double>(s_.eval_iters);
   }
@@ -156,8 +153,7 @@ class Trainer {
   std::string checkpoint() const { return s_.out_dir + "/checkpoint"; }
 
   MeshTrainingOptions with_vocabulary(MeshTrainingOptions options) const {
-    options.model.vocab_size =
-        (vocabulary_.size() + kVocabularyMultiple - 1) / kVocabularyMultiple * kVocabularyMultiple;
+    options.model.vocab_size = vocabulary_.size();
     return options;
   }
 
@@ -179,7 +175,7 @@ class Trainer {
   }
 
   void log(const Tensor& loss) {
-    const double mean = mean_of(loss);
+    const double mean = training_.mean_of(loss).item<double>();
     meter_.end_lap(iteration_);
     std::printf("iteration %lld: loss %.6f, %.0f tokens/s\n", static_cast<long long>(iteration_), mean,
                 static_cast<double>(s_.training.batch_size * s_.training.model.block_size) / meter_.last_seconds());
@@ -188,26 +184,10 @@ class Trainer {
     meter_.begin_lap(iteration_);
   }
 
-  // Of all rows and positions: the processes of the last stage have it.
-  double mean_of(const Tensor& loss) const {
-    const rush::Device device(s_.training.device);
-    Tensor sum =
-        loss.defined() ? loss.to(rush::kFloat64) : rush::zeros({}, rush::TensorOptions(rush::kFloat64).device(device));
-    rush::distributed::all_reduce(sum);
-    return sum.item<double>() * static_cast<double>(s_.training.pp) / rush::distributed::get_world_size();
-  }
-
-  std::vector<TensorPart> parameters() const {
-    std::vector<TensorPart> parts;
-    for (const auto& stage : training_.schedule().stages()) {
-      for (TensorPart& part : rush::nn::parallel::module_parts(*stage.module())) parts.push_back(std::move(part));
-    }
-    return parts;
-  }
-
   void save() {
-    std::vector<TensorPart> parts = parameters();
-    for (TensorPart& state : rush::optim::state_parts(training_.optimizer(), parameters())) {
+    const std::vector<TensorPart> weights = training_.parts();
+    std::vector<TensorPart> parts = weights;
+    for (TensorPart& state : rush::optim::state_parts(training_.optimizer(), weights)) {
       parts.push_back(std::move(state));
     }
     rush::distributed::SaveOptions options;
@@ -229,7 +209,6 @@ class Trainer {
 
 void train(const Settings& settings) {
   const Processes processes{rush::Device(settings.training.device)};
-  if (!rush::distributed::is_initialized()) rush::distributed::init_process_group("fake");  // alone
   Trainer trainer(settings);
   if (settings.resume) trainer.resume();
   trainer.run();

@@ -79,13 +79,12 @@ class Stopwatch {
 struct Block {
   Block(const TransformerShape& shape, rush::Device device)
       : rows(std::max<int64_t>(1, std::min(shape.batch, 4096 / shape.sequence))) {
-    MeshGPTConfig config;
-    config.vocab_size = shape.vocabulary;
-    config.block_size = shape.sequence;
-    config.n_layer = 1;
-    config.n_head = shape.heads;
-    config.n_embd = shape.width;
-    net = make_mesh_gpt(config, rush::distributed::init_device_mesh({rush::distributed::get_world_size()}, {"dp"}));
+    const GPT whole(GPTConfig{.vocab_size = shape.vocabulary,
+                              .block_size = shape.sequence,
+                              .n_layer = 1,
+                              .n_head = shape.heads,
+                              .n_embd = shape.width});
+    net = make_mesh_gpt(whole, rush::distributed::init_device_mesh({rush::distributed::get_world_size()}, {"dp"}), {});
     net->to(device);
     x = rush::randn({rows, shape.sequence, shape.width}, rush::TensorOptions(device)).requires_grad_();
   }

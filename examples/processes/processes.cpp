@@ -12,7 +12,7 @@ namespace examples {
 
 namespace distributed = rush::distributed;
 
-Processes::Processes(rush::Device device) {
+Processes::Processes(rush::Device device) : device_(device) {
   const distributed::Environment environment = distributed::read_environment();
   if (!environment.started_by_mpi && environment.world_size.value_or(1) == 1) return;
   const bool has_own_gpu = device.is_cuda() && distributed::is_backend_available("nccl") &&
@@ -48,6 +48,11 @@ rush::Tensor Processes::mean(const rush::Tensor& numbers) const {
   rush::Tensor means = numbers.clone();
   distributed::all_reduce(means, distributed::ReduceOp::AVG);
   return means;
+}
+
+bool Processes::any(bool here) const {
+  if (count_ == 1) return here;
+  return mean(rush::full({}, here ? 1 : 0, rush::TensorOptions(rush::kFloat32).device(device_))).item<float>() > 0;
 }
 
 }  // namespace examples

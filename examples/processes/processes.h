@@ -39,10 +39,13 @@ class Processes {
   rush::Tensor rows(const rush::Tensor& batch) const;
   /// The mean over the processes, on each of them.
   rush::Tensor mean(const rush::Tensor& numbers) const;
+  /// Whether `here` is true on any of them, which all learn.
+  bool any(bool here) const;
 
  private:
   void wait() const;  // for all
 
+  const rush::Device device_;
   int64_t rank_ = 0, count_ = 1;
 };
 

@@ -1,0 +1,74 @@
+#include "examples/mesh_gpt/mesh_run.h"
+
+#include <filesystem>
+
+#include "core/distributed/checkpoint.h"
+#include "core/io/safetensors.h"
+#include "optim/state/state_parts.h"
+
+namespace examples {
+
+namespace fs = std::filesystem;
+using rush::distributed::TensorPart;
+
+namespace {
+
+// "out/checkpoint.safetensors" -> "out/checkpoint-"
+std::string folders_begin(const std::string& checkpoint) {
+  return fs::path(checkpoint).replace_extension().string() + "-";
+}
+
+std::string folder_of(const std::string& checkpoint, int64_t iteration) {
+  return folders_begin(checkpoint) + std::to_string(iteration);
+}
+
+}  // namespace
+
+void save_shards(const std::string& checkpoint, int64_t iteration, const MeshNet& net,
+                 const rush::optim::AdamW& optimizer) {
+  const std::vector<TensorPart> weights = net.parts();
+  std::vector<TensorPart> parts = weights;
+  for (TensorPart& state : rush::optim::state_parts(optimizer, weights)) parts.push_back(std::move(state));
+  rush::distributed::save_parts(folder_of(checkpoint, iteration), parts);
+}
+
+void remove_other_shards(const std::string& checkpoint, int64_t iteration) {
+  const fs::path begin = folders_begin(checkpoint), kept = folder_of(checkpoint, iteration);
+  std::error_code error;  // what cannot be removed only takes room
+  for (const fs::directory_entry& entry : fs::directory_iterator(begin.parent_path(), error)) {
+    const bool is_ours = entry.is_directory(error) && entry.path().string().starts_with(begin.string());
+    if (is_ours && entry.path() != kept) fs::remove_all(entry.path(), error);
+  }
+}
+
+void load_shards(const std::string& checkpoint, int64_t iteration, const MeshNet& net, rush::optim::AdamW& optimizer) {
+  const std::string folder = folder_of(checkpoint, iteration);
+  rush::distributed::load_parts(folder, net.parts());
+  rush::optim::load_state_parts(folder, optimizer, net.parts());
+}
+
+void check_mesh(const MeshOptions& options, bool graph, const std::string& dtype, double dropout,
+                const MemoryOptions& memory) {
+  if (!options.splits_model()) return;
+  RUSH_CHECK_VALUE(!graph, "--graph is for one process");
+  RUSH_CHECK_VALUE(dtype != "float16",
+                   "--dtype float16 is for processes that have the whole model; with --fsdp, --tp, ",
+                   "--cp or --pp take bfloat16");
+  RUSH_CHECK_VALUE(dropout == 0, "--dropout is for processes that have the whole model, not for --fsdp, --tp, --cp or ",
+                   "--pp");
+  RUSH_CHECK_VALUE(!memory.estimate && memory.checkpoint == "none", "--estimate_memory and --checkpoint are for ",
+                   "processes that have the whole model; `./rush plan` says what a mesh needs");
+}
+
+bool splits_model(const MeshOptions& options, int64_t processes, const std::string& checkpoint) {
+  const bool goes_on = !checkpoint.empty() && fs::exists(checkpoint);
+  const bool was_split = goes_on && !rush::io::SafetensorsFile(checkpoint).find("model.wte.weight");
+  RUSH_CHECK_VALUE(!goes_on || was_split || !options.splits_model(), checkpoint,
+                   " is of a run whose processes have the whole model; go on without --fsdp, --tp, --cp and --pp");
+  const bool splits = was_split || options.splits_model();
+  RUSH_CHECK_VALUE(splits || options.dp == 0 || options.dp == processes, "--dp ", options.dp, ": there are ", processes,
+                   " processes");
+  return splits;
+}
+
+}  // namespace examples
