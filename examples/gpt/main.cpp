@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -15,6 +16,7 @@
 #include "examples/gpt/text_data.h"
 #include "examples/late_numbers.h"
 #include "examples/memory_options.h"
+#include "examples/mesh_gpt/mesh_run.h"
 #include "examples/option_checks.h"
 #include "examples/options.h"
 #include "examples/precision.h"
@@ -42,6 +44,8 @@ struct Settings {
   double learning_rate = 0, min_lr = 1e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.99, grad_clip = 1;
   double dropout = 0, temperature = 0.8;
   bool graph = false;
+  MeshOptions mesh;
+  bool on_mesh = false;  // the model is a MeshNet's; otherwise each process has all of it
   Beginning beginning;
   MemoryOptions memory;
   LogOptions log;
@@ -79,6 +83,7 @@ struct Settings {
     options.add("--dtype", &dtype, "the precision: float32, or autocast to 16 bits", Precision::names());
     options.add("--graph", &graph, "take the steps as a CUDA graph");
     options.add("--out_dir", &out_dir, "folder for weights, checkpoint and report; empty: none");
+    mesh.add_to(options);
     memory.add_to(options, /*has_blocks=*/true);
     log.add_to(options);
     options.add("--json", &json_file, "file for the results");
@@ -99,6 +104,7 @@ struct Settings {
     beginning.check(out_dir);
     check_device(device, graph);
     check_json_file(json_file);
+    check_mesh(mesh, graph, dtype, dropout, memory);
     if (memory.estimate) return;
     constexpr int64_t kTrained = 16;  // bytes of a parameter, its gradient and AdamW's two moments
     check_transformer({n_layer, n_head, n_embd}, kTrained, device);
@@ -128,13 +134,14 @@ class Trainer {
         generator_(rush::make_generator<rush::CPUGeneratorImpl>(static_cast<uint64_t>(settings.seed))),
         model_(GPTConfig{vocabulary_.size(), s_.block_size, s_.n_layer, s_.n_head, s_.n_embd, s_.dropout}),
         best_(model_->config()),
-        optimizer_(decay_groups(model_->parameters(), s_.adamw()), s_.adamw()),
+        mesh_(make_mesh_net()),
+        optimizer_(decay_groups(parameters(), s_.adamw()), s_.adamw()),
         schedule_(optimizer_, s_.rates()) {
-    model_->to(device_);
+    model_->to(mesh_ ? rush::kMeta : device_);
     best_->to(device_);
     best_->eval();
     data_.pin_batches(device_.is_cuda());
-    if (processes && processes->count() > 1) {
+    if (processes && processes->count() > 1 && !mesh_) {
       RUSH_CHECK_VALUE(!s_.graph, "--graph is for one process");
       processes->check_batch(s_.batch_size);
       together_ = rush::nn::DistributedDataParallel<GPTLossImpl>(std::make_shared<GPTLossImpl>(model_));
@@ -173,7 +180,8 @@ class Trainer {
       const Tensor loss = step();
       ++iteration_;
       if (iteration_ % kLossInterval == 0 || iteration_ == s_.max_iters) losses_.push(loss);
-      const bool saving = iteration_ % s_.checkpoint_interval == 0, stopping = request.pending();
+      const bool saving = iteration_ % s_.checkpoint_interval == 0;
+      const bool stopping = mesh_ ? processes_->any(request.pending()) : request.pending();
       note_losses(/*all=*/saving || stopping || iteration_ == s_.max_iters);
       progress.update((iteration_ - first) * batch_tokens,
                       {{"loss", last_loss_}, {"lr", schedule_.get_last_lr()[0], 6}});
@@ -228,6 +236,13 @@ class Trainer {
   }
 
  private:
+  std::unique_ptr<MeshNet> make_mesh_net() const {
+    if (!s_.on_mesh) return nullptr;
+    return std::make_unique<MeshNet>(model_, s_.mesh, s_.mesh.micro_batches, precision_, device_);
+  }
+
+  std::vector<Tensor> parameters() const { return mesh_ ? mesh_->parameters() : model_->parameters(); }
+
   // A line break where the text has one.
   std::string first_character() const {
     const std::string& bytes = vocabulary_.bytes();
@@ -244,7 +259,8 @@ class Trainer {
     std::vector<std::string>* changes = folder_.changes();
     all.expect("device", rush::str(device_), changes).expect("dropout", rush::str(s_.dropout), changes);
     expect_rates(all, s_, changes);
-    all.add("model", model_).add("best", best_).add("optimizer", optimizer_).add("schedule", schedule_);
+    if (!mesh_) all.add("model", model_).add("optimizer", optimizer_);
+    all.add("best", best_).add("schedule", schedule_);
     all.add("scaler", scaler_).add("batches", generator_).add("random", rush::default_generator(device_));
     all.add("iteration", iteration_).add("last_loss", last_loss_).add("seconds", seconds_).add("history", history);
     all.add("log", log_)
@@ -255,15 +271,20 @@ class Trainer {
   }
 
   void save_checkpoint() {
-    if (s_.out_dir.empty()) return;
-    check_weights(model_->parameters(), rush::str("iteration ", iteration_));
+    const std::string& path = folder_.checkpoint();
+    if (path.empty()) return;
+    check_weights(parameters(), rush::str("iteration ", iteration_));
+    if (mesh_ && iteration_ > 0) save_shards(path, iteration_, *mesh_, optimizer_);
+    if (processes_ && !processes_->is_first()) return;
     std::string history = history_.dump();
-    examples::save_checkpoint(checkpoint(history), folder_.checkpoint());
+    examples::save_checkpoint(checkpoint(history), path);
+    if (mesh_) remove_other_shards(path, iteration_);
   }
 
   void load_checkpoint() {
     std::string history;
     checkpoint(history).load(folder_.checkpoint());
+    if (mesh_ && iteration_ > 0) load_shards(folder_.checkpoint(), iteration_, *mesh_, optimizer_);
     history_ = json::parse(history);
     RUSH_CHECK_VALUE(iteration_ <= s_.max_iters, folder_.checkpoint(), " has done ", iteration_,
                      " iterations, more than --max_iters ", s_.max_iters);
@@ -276,7 +297,7 @@ class Trainer {
   }
 
   [[noreturn]] void stop(const StopRequest& request) {
-    request.end(rush::str("after iteration ", iteration_), s_.out_dir.empty() ? "" : s_.resume_command,
+    request.end(rush::str("after iteration ", iteration_), folder_.checkpoint().empty() ? "" : s_.resume_command,
                 [this] { save_checkpoint(); });
   }
 
@@ -294,24 +315,39 @@ class Trainer {
     return together_(processes_->rows(batch.first).to(device_), processes_->rows(batch.second).to(device_));
   }
 
-  // Neither this nor what it calls waits for the device, unless the scaler is on and the step is no graph.
-  Tensor take_step(const TextData::Batch& batch) {
+  Tensor loss_on_mesh(const TextData::Batch& batch, Tensor (MeshNet::*pass)(const Tensor&, const Tensor&)) {
+    return mesh_->mean_of((*mesh_.*pass)(mesh_->own_rows(batch.first), mesh_->own_rows(batch.second)));
+  }
+
+  // Has `grad` be that of the loss, which it returns.
+  Tensor compute_gradients(const TextData::Batch& batch) {
+    if (mesh_) {
+      optimizer_.zero_grad();
+      return loss_on_mesh(batch, &MeshNet::compute_gradients);
+    }
     const Tensor loss = training_loss(batch);
     optimizer_.zero_grad();
     scaler_.scale(loss).backward();
+    return loss.detach();
+  }
+
+  // Neither this nor what it calls waits for the device, unless the scaler is on and the step is no graph.
+  Tensor take_step(const TextData::Batch& batch) {
+    const Tensor loss = compute_gradients(batch);
     if (s_.grad_clip > 0) {
       scaler_.unscale_(optimizer_);
       clip_gradients();
     }
     scaler_.step(optimizer_);
     scaler_.update();
-    return together_ ? processes_->mean(loss.detach()) : loss.detach();
+    return together_ ? processes_->mean(loss) : loss;
   }
 
   void clip_gradients() {
     namespace utils = rush::nn::utils;
-    const std::vector<Tensor> parameters = model_->parameters();
-    utils::clip_grads_with_norm_(parameters, s_.grad_clip, utils::get_total_norm(utils::gradients_of(parameters)));
+    const std::vector<Tensor> all = parameters();
+    utils::clip_grads_with_norm_(all, s_.grad_clip,
+                                 mesh_ ? mesh_->gradient_norm() : utils::get_total_norm(utils::gradients_of(all)));
   }
 
   Tensor step() {
@@ -332,8 +368,9 @@ class Trainer {
 
   // On the same batches each time, so that one estimate compares with another.
   double estimate(TextData::Split split) {
-    return estimated_loss(data_, split, s_.batch_size, s_.eval_iters, s_.seed,
-                          [this](const TextData::Batch& batch) { return loss_of(model_, batch).item<double>(); });
+    return estimated_loss(data_, split, s_.batch_size, s_.eval_iters, s_.seed, [this](const TextData::Batch& batch) {
+      return (mesh_ ? loss_on_mesh(batch, &MeshNet::evaluate) : loss_of(model_, batch)).item<double>();
+    });
   }
 
   void report(Progress& progress) {
@@ -348,13 +385,18 @@ class Trainer {
     if (best_iteration_ < 0 || validation < best_loss_) {
       best_loss_ = validation;
       best_iteration_ = iteration_;
-      const std::vector<Tensor> now = model_->parameters(), best = best_->parameters();
-      for (size_t i = 0; i < now.size(); ++i) best[i].copy_(now[i]);
+      keep_as_best();
     }
     char line[150];
     std::snprintf(line, sizeof(line), "iteration %lld: train loss %.4f, val loss %.4f, best val loss %.4f",
                   static_cast<long long>(iteration_), train, validation, best_loss_);
     progress.note(line);
+  }
+
+  void keep_as_best() {
+    if (mesh_) return mesh_->gather(*best_);
+    const std::vector<Tensor> now = model_->parameters(), best = best_->parameters();
+    for (size_t i = 0; i < now.size(); ++i) best[i].copy_(now[i]);
   }
 
   // Of the best weights, over all of the validation text or its first 4,096 blocks.
@@ -381,6 +423,7 @@ class Trainer {
   TextData data_;
   rush::Generator generator_;
   GPT model_, best_;                                                  // in training, and as it was at the best estimate
+  const std::unique_ptr<MeshNet> mesh_;                               // which trains its part in place of `model_`
   rush::nn::DistributedDataParallel<GPTLossImpl> together_{nullptr};  // where there are several processes
   rush::optim::AdamW optimizer_;
   rush::optim::LambdaLR schedule_;
@@ -430,6 +473,8 @@ void train(Settings settings) {
   std::printf("%s\n", path.empty() ? "no tiny Shakespeare here (./rush fetch shakespeare): training on the project's "
                                      "own texts"
                                    : ("training on " + path).c_str());
+  settings.on_mesh =
+      runs_on_mesh(settings.mesh, processes.count(), settings.beginning.resume ? folder.checkpoint() : "");
   rush::manual_seed(static_cast<uint64_t>(settings.seed));
   RunLog log("gpt", settings.log, settings.out_dir, rush::Device(settings.device));
   const std::string text = read_text(path);

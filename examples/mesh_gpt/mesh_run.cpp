@@ -49,26 +49,27 @@ void load_shards(const std::string& checkpoint, int64_t iteration, const MeshNet
 
 void check_mesh(const MeshOptions& options, bool graph, const std::string& dtype, double dropout,
                 const MemoryOptions& memory) {
-  if (!options.splits_model()) return;
-  RUSH_CHECK_VALUE(!graph, "--graph is for one process");
-  RUSH_CHECK_VALUE(dtype != "float16",
-                   "--dtype float16 is for processes that have the whole model; with --fsdp, --tp, ",
-                   "--cp or --pp take bfloat16");
-  RUSH_CHECK_VALUE(dropout == 0, "--dropout is for processes that have the whole model, not for --fsdp, --tp, --cp or ",
-                   "--pp");
-  RUSH_CHECK_VALUE(!memory.estimate && memory.checkpoint == "none", "--estimate_memory and --checkpoint are for ",
-                   "processes that have the whole model; `./rush plan` says what a mesh needs");
+  if (!options.need_mesh()) return;
+  const auto refuse = [](bool is_given, const char* what) {
+    RUSH_CHECK_VALUE(!is_given, what, " is for processes that have the whole model, without --fsdp, --tp, --cp, --pp ",
+                     "and --micro_batches");
+  };
+  refuse(graph, "--graph");
+  refuse(dtype == "float16", "--dtype float16");
+  refuse(dropout > 0, "--dropout");
+  refuse(memory.estimate, "--estimate_memory");
+  refuse(memory.checkpoint != "none", "--checkpoint");
 }
 
-bool splits_model(const MeshOptions& options, int64_t processes, const std::string& checkpoint) {
+bool runs_on_mesh(const MeshOptions& options, int64_t processes, const std::string& checkpoint) {
   const bool goes_on = !checkpoint.empty() && fs::exists(checkpoint);
-  const bool was_split = goes_on && !rush::io::SafetensorsFile(checkpoint).find("model.wte.weight");
-  RUSH_CHECK_VALUE(!goes_on || was_split || !options.splits_model(), checkpoint,
-                   " is of a run whose processes have the whole model; go on without --fsdp, --tp, --cp and --pp");
-  const bool splits = was_split || options.splits_model();
-  RUSH_CHECK_VALUE(splits || options.dp == 0 || options.dp == processes, "--dp ", options.dp, ": there are ", processes,
-                   " processes");
-  return splits;
+  const bool was_on_mesh = goes_on && !rush::io::SafetensorsFile(checkpoint).find("model.wte.weight");
+  RUSH_CHECK_VALUE(!goes_on || was_on_mesh || !options.need_mesh(), checkpoint,
+                   " is of a run whose processes have the whole model; go on without the options of a mesh");
+  const bool on_mesh = was_on_mesh || options.need_mesh();
+  RUSH_CHECK_VALUE(on_mesh || options.dp == 0 || options.dp == processes, "--dp ", options.dp, ": there are ",
+                   processes, " processes");
+  return on_mesh;
 }
 
 }  // namespace examples

@@ -29,9 +29,9 @@ void load_shards(const std::string& checkpoint, int64_t iteration, const MeshNet
 /// Throws ValueError, which names the option, for what only processes that have the whole model do.
 void check_mesh(const MeshOptions& options, bool graph, const std::string& dtype, double dropout,
                 const MemoryOptions& memory);
-/// Whether a run of so many processes splits the model: by its options, or because it goes on from such a run's
-/// `checkpoint`, where the path is not empty. Throws ValueError where --dp is another number of processes, or the
-/// checkpoint is of a run that does not split what the options want to be split; IOError where it is damaged.
-bool splits_model(const MeshOptions& options, int64_t processes, const std::string& checkpoint);
+/// Whether a run of so many processes trains a MeshNet: by its options, or because it goes on from the `checkpoint` of
+/// such a run, where the path is not empty. Throws ValueError where --dp is another number of processes, or the
+/// checkpoint is of processes that have the whole model and the options ask for a mesh; IOError where it is damaged.
+bool runs_on_mesh(const MeshOptions& options, int64_t processes, const std::string& checkpoint);
 
 }  // namespace examples

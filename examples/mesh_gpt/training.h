@@ -20,8 +20,8 @@ struct MeshOptions {
   bool sequence_parallel = false;
 
   void add_to(Options& options);
-  /// Whether more is split than batches.
-  bool splits_model() const { return fsdp * tp * cp * pp > 1; }
+  /// Whether more is asked for than what processes with the whole model do.
+  bool need_mesh() const { return fsdp * tp * cp * pp * micro_batches > 1; }
 
   /// The same for the planner, where `dp` of 0 is 1.
   rush::nn::parallel::TrainingMesh mesh() const;
