@@ -53,12 +53,15 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 threads=$(($(nproc) / count))
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((threads > 0 ? threads : 1))}
 
+run=(mpirun --oversubscribe --bind-to none "${tag[@]}" -n "$count")
+((restarts > 0)) || RUSH_RESTART=0 exec "${run[@]}" "$@"
+
 # A signal that ends mpirun is for the run, not for one attempt.
 stopped=
 trap 'stopped=1' INT TERM
 for ((attempt = 0; ; ++attempt)); do
   status=0
-  RUSH_RESTART=$attempt mpirun --oversubscribe --bind-to none "${tag[@]}" -n "$count" "$@" || status=$?
+  RUSH_RESTART=$attempt "${run[@]}" "$@" || status=$?
   ((status != 0 && attempt < restarts)) && [[ -z $stopped ]] || exit "$status"
   printf 'launch: the run has ended with status %d; restart %d of %d\n' "$status" $((attempt + 1)) "$restarts" >&2
   if ((attempt == 0)) && [[ -n $again ]]; then set -- "$@" "$again"; fi
