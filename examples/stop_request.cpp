@@ -69,8 +69,11 @@ bool StopRequest::pending() const { return !flush_stdout() || received != 0; }
 void StopRequest::end(const std::string& done, const std::string& resume_command,
                       const std::function<void()>& save) const {
   const int signal = received;
-  const std::string why =
-      (signal != 0 ? "stopped by " + name_of(signal) : stdout_problem() + "; stopped") + " " + done + "; ";
+  const std::string problem = stdout_problem();
+  const std::string what = signal != 0        ? "stopped by " + name_of(signal)
+                           : !problem.empty() ? problem + "; stopped"
+                                              : "stopped with the other processes";
+  const std::string why = what + " " + done + "; ";
   try {
     save();
   } catch (const rush::IOError& error) {

@@ -35,9 +35,9 @@ class StopRequest {
   /// Whether such a signal came, or stdout takes no more. Flushes stdout.
   bool pending() const;
 
-  /// Calls save() and throws Stopped; rush::IOError where stdout takes no more or save() throws that. The message says
-  /// why, then `done`, "after step 12", and how to go on: by `resume_command`; where that is empty, the run has no
-  /// checkpoint.
+  /// Calls save() and throws Stopped; rush::IOError where stdout takes no more, another process was asked to stop, or
+  /// save() throws that. The message says why, then `done`, "after step 12", and how to go on: by `resume_command`;
+  /// where that is empty, the run has no checkpoint.
   [[noreturn]] void end(const std::string& done, const std::string& resume_command,
                         const std::function<void()>& save) const;
 

@@ -241,7 +241,8 @@ std::string write(GPTImpl& model, const Tokenizer& tokenizer, const Settings& s)
 
 // Lets cuDNN make its plans for the model's attention, in a thread, too: it asks for them by shape and layout only.
 std::future<void> plan_attention(const Settings& s, const GPTConfig& config, rush::Device device, int64_t rows) {
-  const bool has_plans = device.is_cuda() && s.training.max_iters > 0 && s.training.dtype != "float32";
+  const bool has_plans =
+      device.is_cuda() && s.training.max_iters > 0 && s.training.dtype != "float32" && !s.training.on_mesh;
   return std::async(has_plans ? std::launch::async : std::launch::deferred, [=, options = s.training] {
     if (!has_plans) return;
     const rush::ScalarType dtype = options.dtype == "float16" ? rush::kFloat16 : rush::kBFloat16;

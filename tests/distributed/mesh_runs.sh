@@ -2,7 +2,7 @@
 # mesh_runs.sh LAUNCH PROGRAM [ARGUMENTS...]: gpt or gpt2, on meshes of one to four processes, has the losses of
 # one process that has the whole model, within 1e-6: in its first four steps, and in four more from the checkpoint of the
 # mesh before. It writes what one process writes; so do the weights in its model.safetensors, if it is gpt2. A checkpoint
-# of whole weights is refused.
+# of whole weights is refused. And a signal to one process of a mesh ends all of them after the same step.
 set -euo pipefail
 
 launch=$1 program=$2
@@ -61,3 +61,18 @@ if [[ -f $before/model.safetensors ]]; then
 fi
 ! run --max_iters 8 --micro_batches 2 --resume --out_dir "$scratch/alone4" || fail "a mesh has taken whole weights"
 grep -q 'is of a run whose processes have the whole model' "$scratch/log" || fail "the refusal is $(<"$scratch/log")"
+
+"$launch" -n 2 "$program" "${small[@]}" --tp 2 --max_iters 100000 --eval_interval 100000 --checkpoint_interval 20 \
+  --out_dir "$scratch/stopped" >"$scratch/log" 2>&1 &
+run=$!
+ours() { pgrep -f -- "--out_dir $scratch/stopped\$" | while read -r pid; do
+  [[ $(readlink "/proc/$pid/exe") != "$(readlink -f "$program")" ]] || echo "$pid"
+done; }
+until [[ -e $scratch/stopped/checkpoint-20 ]]; do
+  kill -0 $run 2>/dev/null || fail "the run has ended: $(<"$scratch/log")"
+  sleep 0.02
+done
+kill -INT "$(ours | tail -n 1)"
+! wait $run || fail "a run that was stopped ends with status 0"
+done=$(sed -nE 's/^.*: stopped .* after (step|iteration) ([0-9]+); .*$/\2/p' "$scratch/log" | sort -u)
+[[ -n $done && -d $scratch/stopped/checkpoint-$done ]] || fail "it has stopped with $(ls "$scratch/stopped"): $(<"$scratch/log")"
