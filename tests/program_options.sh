@@ -71,6 +71,9 @@ for program in "${transformers[@]}"; do
   refused "$program" "GiB, this machine has" --data nowhere --n_layer 1024 --n_embd 65536 --n_head 4
   refused "$program" "--graph needs --device cuda" --data nowhere --graph
   refused "$program" "--beta2: expected" --data nowhere --beta2 1
+  for option in "--dropout 0.1" "--dtype float16" --estimate_memory "--checkpoint auto"; do
+    refused "$program" "${option%% 0.1} is for processes that have the whole model" --data nowhere --tp 2 $option
+  done
 done
 refused gpt "--json: there is no folder" --data nowhere --json nowhere/results.json
 [[ ! -x $folder/gpt2 ]] || refused gpt2 "is no multiple of a micro-batch" --data nowhere --total_batch_size 1000

@@ -473,6 +473,7 @@ void train(Settings settings) {
   std::printf("%s\n", path.empty() ? "no tiny Shakespeare here (./rush fetch shakespeare): training on the project's "
                                      "own texts"
                                    : ("training on " + path).c_str());
+  settings.mesh.checkpoint_blocks = settings.memory.checkpoint == "every";
   settings.on_mesh =
       runs_on_mesh(settings.mesh, processes.count(), settings.beginning.resume ? folder.checkpoint() : "");
   rush::manual_seed(static_cast<uint64_t>(settings.seed));

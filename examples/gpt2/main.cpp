@@ -293,6 +293,7 @@ void run(Settings settings) {
         std::async(std::launch::async, [&, path] { return tokenize(read_text(path), tokenizer, config.block_size); });
   }
   const std::string before = settings.beginning.resume ? folder->checkpoint() : "";
+  settings.training.mesh.checkpoint_blocks = settings.memory.checkpoint == "every";
   settings.training.on_mesh = runs_on_mesh(settings.training.mesh, processes.count(), before);
   start.reset();
   std::future<void> planned =

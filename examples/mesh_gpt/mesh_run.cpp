@@ -58,7 +58,7 @@ void check_mesh(const MeshOptions& options, bool graph, const std::string& dtype
   refuse(dtype == "float16", "--dtype float16");
   refuse(dropout > 0, "--dropout");
   refuse(memory.estimate, "--estimate_memory");
-  refuse(memory.checkpoint != "none", "--checkpoint");
+  refuse(memory.checkpoint == "auto", "--checkpoint auto");
 }
 
 bool runs_on_mesh(const MeshOptions& options, int64_t processes, const std::string& checkpoint) {

@@ -145,9 +145,8 @@ class MeshBlockImpl : public rush::nn::Module {
     mlp = register_module("mlp", MeshPerceptron(source, name + ".mlp"));
   }
   Tensor forward(const Tensor& x) {
-    const auto precision = options_.precision.scope();
-    const Tensor y = x + attn(ln_1(x));
-    return y + mlp(ln_2(y));
+    if (!options_.checkpoint_blocks) return compute(x);
+    return rush::autograd::checkpoint([this](const Tensor& input) { return compute(input); }, x);
   }
 
   rush::nn::LayerNorm ln_1{nullptr}, ln_2{nullptr};
@@ -155,6 +154,12 @@ class MeshBlockImpl : public rush::nn::Module {
   MeshPerceptron mlp{nullptr};
 
  private:
+  Tensor compute(const Tensor& x) {
+    const auto precision = options_.precision.scope();
+    const Tensor y = x + attn(ln_1(x));
+    return y + mlp(ln_2(y));
+  }
+
   const MeshModelOptions options_;
 };
 RUSH_MODULE(MeshBlock);

@@ -26,6 +26,7 @@ namespace examples {
 struct MeshModelOptions {
   // Norms and residual sums have a part of the positions each: Note [Tensor parallelism].
   bool sequence_parallel = false;
+  bool checkpoint_blocks = false;  // they keep only their input: Note [Checkpointing]
   Precision precision{"float32", rush::kCPU};
 };
 

@@ -77,7 +77,7 @@ MeshNet::MeshNet(const GPT& whole, const MeshOptions& options, int64_t micro_bat
     : options_(options),
       device_(device),
       mesh_(make_mesh(options)),
-      stages_(make_stages(whole, {options.sequence_parallel, precision})),
+      stages_(make_stages(whole, {options.sequence_parallel, options.checkpoint_blocks, precision})),
       schedule_(stages_, make_order(options, micro_batches), make_loss()),
       evaluation_(stages_, make_order(options, options.micro_batches)) {}
 

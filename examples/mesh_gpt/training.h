@@ -18,6 +18,7 @@ struct MeshOptions {
   int64_t dp = 0, fsdp = 1, tp = 1, cp = 1, pp = 1, stages_per_process = 1, micro_batches = 1;
   std::string schedule = "1f1b";  // gpipe, 1f1b or interleaved
   bool sequence_parallel = false;
+  bool checkpoint_blocks = false;  // not an option of the mesh's own: MemoryOptions
 
   void add_to(Options& options);
   /// Whether more is asked for than what processes with the whole model do.

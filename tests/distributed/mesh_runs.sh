@@ -38,7 +38,7 @@ for steps in 4 8; do
 done
 before=
 for mesh in "4 --fsdp 4" "4 --dp 2 --tp 2 --sequence_parallel" "2 --cp 2" "4 --pp 2 --tp 2 --micro_batches 2" \
-  "4 --fsdp 2 --pp 2 --schedule interleaved --stages_per_process 2 --micro_batches 2" "1"; do
+  "4 --fsdp 2 --pp 2 --schedule interleaved --stages_per_process 2 --micro_batches 2 --checkpoint every" "1"; do
   read -ra options <<<"$mesh"
   run() { "$launch" -n "${options[0]}" "$program" "${small[@]}" "${options[@]:1}" "$@" >"$scratch/log" 2>&1; }
   if [[ -n $before ]]; then
