@@ -33,11 +33,12 @@ void save_shards(const std::string& checkpoint, int64_t iteration, const MeshNet
 }
 
 void remove_other_shards(const std::string& checkpoint, int64_t iteration) {
-  const fs::path begin = folders_begin(checkpoint), kept = folder_of(checkpoint, iteration);
+  const std::string begin = folders_begin(checkpoint), kept = folder_of(checkpoint, iteration);
   std::error_code error;  // what cannot be removed only takes room
-  for (const fs::directory_entry& entry : fs::directory_iterator(begin.parent_path(), error)) {
-    const bool is_ours = entry.is_directory(error) && entry.path().string().starts_with(begin.string());
-    if (is_ours && entry.path() != kept) fs::remove_all(entry.path(), error);
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(begin).parent_path(), error)) {
+    const std::string path = entry.path().string();
+    const bool is_of_run = path.starts_with(begin) && path.find_first_not_of("0123456789", begin.size()) == path.npos;
+    if (is_of_run && path != kept) fs::remove_all(entry.path(), error);
   }
 }
 

@@ -196,10 +196,12 @@ Tensor MeshNet::mean_of(const Tensor& loss) const {
 }
 
 Tensor MeshNet::gradient_norm() const {
-  Tensor sum = rush::zeros({}, rush::TensorOptions(rush::kFloat32).device(device_));
+  std::vector<Tensor> own;
   for (const TensorPart& part : own_parts()) {
-    if (part.local.numel() > 0) sum += part.local.grad().square().sum();
+    if (part.local.numel() > 0) own.push_back(part.local.grad());
   }
+  const Tensor sum = own.empty() ? rush::zeros({}, rush::TensorOptions(rush::kFloat32).device(device_))
+                                 : rush::nn::utils::get_total_norm(own).square();
   rush::distributed::all_reduce(sum);
   return sum.sqrt();
 }
