@@ -36,12 +36,13 @@ class PaddedLinear {
     pad_forward();
     for (const size_t reader : products_) pad_product(reader);
     for (const size_t reader : parameter_gradients_) pad_parameter_gradients(reader);
+    for (const size_t reader : weight_gradients_) pad_weight_gradient(reader);
     replace();
     return true;
   }
 
  private:
-  static constexpr int64_t kUsesOfCopy = 512;  // as in backends/cuda/blas/gemm.cpp, Note [Padded products]
+  static constexpr int64_t kFewest = 256, kFewestColumns = 64, kFewestProducts = int64_t{1} << 27;
 
   Graph::TensorInfo& info(Graph::Id id) { return graph_.info(id); }
   const Graph::Call& linear() const { return graph_.calls[at_]; }
@@ -57,7 +58,9 @@ class PaddedLinear {
     whole_ = (columns_ + 7) / 8 * 8;
     lines_ = 1;
     for (size_t d = 0; d + 1 < result.sizes.size(); ++d) lines_ *= result.sizes[d];
-    return whole_ != columns_ && std::min({lines_, columns_, weight.sizes[1]}) >= kUsesOfCopy;
+    const int64_t depth = weight.sizes[1];
+    return whole_ != columns_ && columns_ >= kFewestColumns && std::min(lines_, depth) >= kFewest &&
+           lines_ * columns_ * depth >= kFewestProducts;
   }
 
   // What has the result's rows, and who reads them. False where a reader asks for rows next to each other.
@@ -76,13 +79,30 @@ class PaddedLinear {
           products_.push_back(reader);
         } else if (call.op == &ops::linear_parameter_gradients && call.argument(0) == id) {
           parameter_gradients_.push_back(reader);
-        } else if (call.op != &ops::cross_entropy_gradient_ || call.argument(0) != id) {
+        } else if (!takes_turned(reader) && (call.op != &ops::cross_entropy_gradient_ || call.argument(0) != id)) {
           return false;
         }
       }
     }
     return !uses_.is_written(weight_, at_, last) &&
            std::ranges::none_of(rows_, [&](Graph::Id id) { return info(id).sizes.size() < 2; });
+  }
+
+  // Whether the call turns rows to columns for products alone, which give the gradient of a weight without a bias.
+  bool takes_turned(size_t reader) {
+    const Graph::Call& turn = graph_.calls[reader];
+    if ((turn.op != &ops::transpose && turn.op != &ops::t) || info(turn.result()).sizes[0] != columns_ ||
+        uses_.is_seen_outside(turn.result()))
+      return false;
+    const std::vector<size_t>& products = uses_.readers(turn.result());
+    if (!std::ranges::all_of(products, [&](size_t i) {
+          const Graph::Call& product = graph_.calls[i];
+          return product.op == &ops::mm && product.argument(0) == turn.result() && product.argument(1) != turn.result();
+        }))
+      return false;
+    instead_[reader] = {};
+    weight_gradients_.insert(weight_gradients_.end(), products.begin(), products.end());
+    return true;
   }
 
   Graph::TensorInfo widened(Graph::TensorInfo tensor, size_t dim) const {
@@ -124,12 +144,18 @@ class PaddedLinear {
                        return {weight.narrow(0, 0, columns_), bias.narrow(0, 0, columns_)};
                      });
   }
+  void pad_weight_gradient(size_t reader) {
+    const Graph::Call& call = graph_.calls[reader];
+    instead_[reader] = traced_calls(graph_, {padded_result_, call.argument(1)}, {call.result()},
+                                    [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+                                      return {in[0].view({lines_, whole_}).t().mm(in[1]).narrow(0, 0, columns_)};
+                                    });
+  }
 
   void replace() {
     std::vector<Graph::Call> calls;
     for (size_t i = 0; i < graph_.calls.size(); ++i) {
       if (const auto found = instead_.find(i); found != instead_.end()) {
-        RUSH_INTERNAL_ASSERT(!found->second.empty(), "a padded product has other strides than the one before it");
         std::ranges::move(found->second, std::back_inserter(calls));
       } else {
         calls.push_back(std::move(graph_.calls[i]));
@@ -145,7 +171,7 @@ class PaddedLinear {
             padded_weight_ = Graph::kNone;
   int64_t lines_ = 0, columns_ = 0, whole_ = 0;  // of the result; the columns with what they are made up by
   std::vector<Graph::Id> rows_;
-  std::vector<size_t> products_, parameter_gradients_;
+  std::vector<size_t> products_, parameter_gradients_, weight_gradients_;
   std::map<size_t, std::vector<Graph::Call>> instead_;
 };
 

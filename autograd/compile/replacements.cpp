@@ -425,7 +425,7 @@ void replace_batch_norm_relu_backward(Editor& editor, size_t i) {
 
 // A loss of rows that are long, whose gradient is that of the loss itself: 1 at first.
 void replace_cross_entropy(Editor& editor, size_t i) {
-  constexpr int64_t kFewestClasses = 1024;  // fewer are read twice from a cache
+  constexpr int64_t kFewestClasses = 64;  // the scores of fewer are small
   const Graph::Call* const loss = editor.call_of(ops::cross_entropy_forward, i);
   if (!loss) return;
   const Graph::Id scores = loss->argument(0), output = loss->result();

@@ -44,7 +44,7 @@ template <class Function, class... Inputs>
 void time_function(benchmark::State& state, DeviceType device, Way way, const Function& function,
                    const Inputs&... inputs) {
   if (way == Way::Eager) return time_calls(state, device, [&] { function(inputs...); });
-  auto compiled = compile(function);
+  auto compiled = compile(function, {.pads_outputs = true});  // as torch.compile does
   if (way == Way::Compiled) {
     time_calls(state, device, [&] { compiled(inputs...); });
   } else {

@@ -68,6 +68,17 @@ TEST_CASE("a loss's scores lie in padded rows, and the products before and after
     CHECK(with.is_padded);
     CHECK(with.results[2].is_contiguous());
     CHECK(pad([](const auto& in) { return trained(in, std::nullopt); }, inputs).is_padded);
+    const auto without_bias = [](const auto& in) {
+      Tensor scores = rush::linear(in[0], in[1]).view({-1, in[1].size(0)});
+      const Tensor loss = cross_entropy_gradient_(scores, in[3]);
+      return std::vector{loss, scores.mm(in[1]), scores.t().mm(in[0].view({-1, kDepth}))};
+    };
+    CHECK(pad(without_bias, inputs).is_padded);
+    const auto turned = [](const auto& in) {
+      Tensor scores = rush::linear(in[0], in[1]).view({-1, in[1].size(0)});
+      return std::vector{cross_entropy_gradient_(scores, in[3]), scores.t().mul(2)};
+    };
+    CHECK_FALSE(pad(turned, inputs).is_padded);
   }
   CHECK_FALSE(pad([](const auto& in) { return trained(in, in[2]); }, inputs_of(kFloat32, kClasses)).is_padded);
   CHECK_FALSE(pad([](const auto& in) { return trained(in, in[2]); }, inputs_of(kBFloat16, kWhole + 8)).is_padded);

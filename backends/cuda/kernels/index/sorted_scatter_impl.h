@@ -36,18 +36,41 @@ struct ScatterChunks : SortedScatter<T, Write> {
     const int64_t chunk = task / this->columns(), column = task % this->columns();
     const int64_t o = column / this->plan.inner.count, i = column % this->plan.inner.count;
     const int64_t begin = chunk * kScatterChunk, end = this->end(chunk);
-    for (int64_t p = begin; p < end;) {
-      const int64_t first = p, at = this->offset(p);
-      auto total = this->value(o, p, i);
-      for (++p; p < end && this->offset(p) == at; ++p) total = Write()(total, this->value(o, p, i));
+    int64_t first = begin, at = this->offset(begin);
+    auto total = this->value(o, begin, i);
+    const auto finish = [&](int64_t last) {
       if (first == begin && this->continues_before(begin)) {
         this->heads[task] = total;
-      } else if (p == end && this->continues_after(end)) {
+      } else if (last == end && this->continues_after(end)) {
         this->tails[task] = total;
       } else {
         this->store(o, at, i, total);
       }
+    };
+    constexpr int kAhead = 4;  // numbers on their way from memory
+    for (int64_t p = begin + 1; p < end; p += kAhead) {
+      opmath_t<T> values[kAhead];
+      int64_t offsets[kAhead];
+#pragma unroll
+      for (int k = 0; k < kAhead; ++k) {
+        const int64_t next = p + k < end ? p + k : end - 1;
+        values[k] = this->value(o, next, i);
+        offsets[k] = this->offset(next);
+      }
+#pragma unroll
+      for (int k = 0; k < kAhead; ++k) {
+        if (p + k >= end) break;
+        if (offsets[k] == at) {
+          total = Write()(total, values[k]);
+          continue;
+        }
+        finish(p + k);
+        first = p + k;
+        at = offsets[k];
+        total = values[k];
+      }
     }
+    finish(end);
   }
 };
 
