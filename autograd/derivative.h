@@ -22,23 +22,22 @@ template <class... Args>
 struct LambdaBackward final : Node {
   LambdaBackward(const OpBase& differentiated, const LambdaDerivative<Args...>& fn, const Args&... args)
       : op(differentiated), backward(fn) {
-    std::apply([&](auto&... each) { (each.keep(args), ...); }, kept);
+    arguments.save(args...);
   }
 
   std::string name() const override { return str(op.name(), "Backward"); }
   Tensors apply(const Tensors& grads) override {
-    Tensors of_tensors = std::apply([&](const auto&... each) { return backward(grads, each.get()...); }, kept);
-    RUSH_CHECK(of_tensors.size() == next_edges().size(), name(), ": the derivative returned ", of_tensors.size(),
-               " gradients for ", next_edges().size(), " tensors");
+    Stack values = arguments.get();
+    const auto given = library::detail::unboxed<std::decay_t<Args>...>(values, std::index_sequence_for<Args...>());
+    Tensors of_tensors = std::apply([&](const auto&... each) { return backward(grads, each...); }, given);
+    library::detail::check_gradients(op, of_tensors, next_edges().size());
     return of_tensors;
   }
-  void visit_saved(SavedVisitor& visitor) override {
-    std::apply([&](auto&... each) { (each.visit(visitor), ...); }, kept);
-  }
+  void visit_saved(SavedVisitor& visitor) override { arguments.visit(visitor); }
 
   const OpBase& op;
   const LambdaDerivative<Args...>& backward;
-  std::tuple<library::detail::Kept<std::decay_t<Args>>...> kept;
+  library::detail::SavedArguments arguments;
 };
 
 // The Autograd kernel.

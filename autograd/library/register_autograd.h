@@ -1,6 +1,8 @@
 // Derivatives of operators from outside: Library::register_autograd makes a node of a lambda, or of another operator.
 #pragma once
 #include "autograd/derive.h"
+#include "core/dispatch/boxed.h"
+#include "core/dispatch/value_tensors.h"
 #include "core/library/library.h"
 #include "core/ops/factory/factories.h"
 
@@ -8,81 +10,50 @@ namespace rush {
 
 namespace library::detail {
 
-// How a node keeps an argument: what views another's memory is copied, tensors are kept as Note [Saved tensors] says.
-template <class T>
-struct Kept {
-  T value{};
-  void keep(const T& argument) { value = argument; }
-  const T& get() const { return value; }
-  void visit(SavedVisitor&) {}
-};
-template <class View, class Owner>
-struct KeptCopy {
-  Owner value;
-  void keep(const View& argument) { value = Owner(argument.begin(), argument.end()); }
-  View get() const { return value; }
-  void visit(SavedVisitor&) {}
-};
-template <>
-struct Kept<std::string_view> : KeptCopy<std::string_view, std::string> {};
-template <class T>
-struct Kept<ArrayRef<T>> : KeptCopy<ArrayRef<T>, std::vector<T>> {};
-template <class SavedT, class T>
-struct KeptTensors {
-  SavedT saved;
-  void keep(const T& argument) { saved = SavedT(argument); }
-  auto get() const { return saved.get(); }
-  void visit(SavedVisitor& visitor) { rush::detail::visit_one(visitor, "argument", saved); }
-};
-template <>
-struct Kept<Tensor> : KeptTensors<Saved, Tensor> {};
-template <>
-struct Kept<TensorList> : KeptTensors<SavedList, TensorList> {};
-template <>
-struct Kept<OptionalTensorList> : KeptCopy<OptionalTensorList, std::vector<std::optional<Tensor>>> {};
-template <class T>
-struct Kept<std::optional<T>> {
-  std::optional<Kept<T>> kept;
-  void keep(const std::optional<T>& argument) {
-    if (argument) kept.emplace().keep(*argument);
+// What is inline here is compiled with the operators: a program that loads them may have been linked without it.
+
+// A call's arguments as its node keeps them: boxed, so that none is a view of memory that is gone, and tensors apart,
+// as Note [Saved tensors] says.
+class SavedArguments {
+ public:
+  template <class... T>
+  void save(const T&... arguments) {
+    (rush::detail::push<std::decay_t<T>>(values_, arguments), ...);
+    for (Value& value : values_) {
+      tensors_.emplace_back(tensors_of(value));
+      value = with_tensors(value, {});
+    }
   }
-  std::optional<T> get() const { return kept ? std::optional<T>(kept->get()) : std::nullopt; }
+  // Throws as Saved::get.
+  Stack get() const {
+    Stack values;
+    for (size_t i = 0; i < values_.size(); ++i) values.push_back(with_tensors(values_[i], tensors_[i].get()));
+    return values;
+  }
   void visit(SavedVisitor& visitor) {
-    if (kept) kept->visit(visitor);
+    for (SavedList& each : tensors_) rush::detail::visit_one(visitor, "argument", each);
   }
-};
-template <>
-struct Kept<OptionalIntArrayRef> : Kept<std::optional<IntArrayRef>> {
-  void keep(const OptionalIntArrayRef& argument) {
-    Kept<std::optional<IntArrayRef>>::keep(argument.has_value() ? std::optional(*argument) : std::nullopt);
-  }
-  OptionalIntArrayRef get() const {
-    const std::optional<IntArrayRef> value = Kept<std::optional<IntArrayRef>>::get();
-    return value ? OptionalIntArrayRef(*value) : OptionalIntArrayRef();
-  }
+
+ private:
+  Stack values_;                    // without their tensors
+  std::vector<SavedList> tensors_;  // of each
 };
 
-template <class R>
-struct ResultsOf {
+// The arguments of these types, some of which are views of the values.
+template <class... Args, size_t... I>
+std::tuple<Args...> unboxed(Stack& values, std::index_sequence<I...> /*numbers*/) {
+  return {rush::detail::unbox<Args>(values.data(), I)...};
+}
+
+template <class Sig>
+struct ResultsOf;
+template <class R, class... Args>
+struct ResultsOf<R(Args...)> {
   using type = std::tuple<std::decay_t<R>>;
 };
-template <class... T>
-struct ResultsOf<std::tuple<T...>> {
+template <class... T, class... Args>
+struct ResultsOf<std::tuple<T...>(Args...)> {
   using type = std::tuple<T...>;
-};
-
-// Results that the derivative is given, each a tensor.
-template <class Results, bool kept>
-struct KeptResults : Node {
-  std::tuple<> results() const { return {}; }
-};
-template <class... T>
-struct KeptResults<std::tuple<T...>, true> : Node {
-  std::array<Saved, sizeof...(T)> saved_results;
-  void save_output(const T&... results) { saved_results = {Saved::output(results, this)...}; }
-  auto results() const {
-    return std::apply([](const auto&... each) { return std::tuple(each.get()...); }, saved_results);
-  }
 };
 
 inline Tensors as_tensors(Tensor gradient) { return {std::move(gradient)}; }
@@ -91,8 +62,6 @@ template <class... T>
 Tensors as_tensors(std::tuple<T...> gradients) {
   return std::apply([](auto&... each) { return Tensors{std::move(each)...}; }, gradients);
 }
-
-// What is inline here is compiled with the operators: a program that loads them may have been linked without it.
 
 // Throws ValueError unless there is a gradient for each of the operator's tensors.
 inline void check_gradients(const OpBase& op, const Tensors& gradients, size_t tensors) {
@@ -115,49 +84,40 @@ inline Tensor gradient_or_zeros(const Tensor& gradient, const GradMetadata& resu
   return gradient.defined() ? gradient : zeros(result.sizes, TensorOptions(result.dtype).device(result.device));
 }
 
-template <auto& op, class Derivative, class Sig>
+// The node of an operator: `apply` hands gradients, arguments and results to the derivative.
+template <auto& op, class Derivative, class Sig, class Results = typename ResultsOf<Sig>::type>
 struct OutsideBackward;
-
-template <class Derivative, class Results, class... Args>
-struct TakesResults;
-template <class Derivative, class... R, class... Args>
-struct TakesResults<Derivative, std::tuple<R...>, Args...> {
-  static constexpr bool value = std::is_invocable_v<Derivative, const R&..., Args&..., const R&...>;
-  static_assert(value || std::is_invocable_v<Derivative, const R&..., Args&...>,
+template <auto& op, class Derivative, class R, class... Args, class... Results>
+struct OutsideBackward<op, Derivative, R(Args...), std::tuple<Results...>> : Node {
+  static constexpr bool kTakesResults =
+      std::is_invocable_v<Derivative, const Results&..., std::decay_t<Args>&..., const Results&...>;
+  static_assert(kTakesResults || std::is_invocable_v<Derivative, const Results&..., std::decay_t<Args>&...>,
                 "a derivative takes the gradients of the results, the arguments, and perhaps the results");
-};
-
-// The node of an operator R(Args...): `apply` hands gradients, arguments and results to the derivative.
-template <auto& op, class Derivative, class R, class... Args>
-struct OutsideBackward<op, Derivative, R(Args...)>
-    : KeptResults<typename ResultsOf<R>::type,
-                  TakesResults<Derivative, typename ResultsOf<R>::type, std::decay_t<Args>...>::value> {
-  using Results = typename ResultsOf<R>::type;
-  std::tuple<Kept<std::decay_t<Args>>...> arguments;
+  SavedArguments arguments;
+  std::array<Saved, kTakesResults ? sizeof...(Results) : 0> results;
 
   std::string name() const override { return node_name(op); }
-  void save(const std::decay_t<Args>&... given) {
-    std::apply([&](auto&... kept) { (kept.keep(given), ...); }, arguments);
-  }
+  void save(const std::decay_t<Args>&... given) { arguments.save(given...); }
+  void save_output(const Results&... given) requires kTakesResults { results = {Saved::output(given, this)...}; }
   void visit_saved(SavedVisitor& visitor) override {
-    std::apply([&](auto&... kept) { (kept.visit(visitor), ...); }, arguments);
-    if constexpr (requires { this->saved_results; }) {
-      for (Saved& saved : this->saved_results) visitor.visit("result", saved);
-    }
+    arguments.visit(visitor);
+    for (Saved& each : results) visitor.visit("result", each);
   }
   Tensors apply(const Tensors& g) override {
-    auto values = std::tuple_cat(gradients(g, std::make_index_sequence<std::tuple_size_v<Results>>()),
-                                 std::apply([](const auto&... kept) { return std::tuple(kept.get()...); }, arguments),
-                                 this->results());
-    Tensors result = as_tensors(std::apply(Derivative(), values));
-    check_gradients(op, result, this->next_edges().size());
-    return result;
+    using Kept = std::make_index_sequence<kTakesResults ? sizeof...(Results) : 0>;
+    return apply_derivative(g, std::index_sequence_for<Results...>(), Kept());
   }
 
  private:
-  template <size_t... I>
-  auto gradients(const Tensors& g, std::index_sequence<I...>) const {
-    return std::tuple(gradient_or_zeros(g[I], this->output_metadata(I))...);
+  template <size_t... I, size_t... Kept>
+  Tensors apply_derivative(const Tensors& g, std::index_sequence<I...>, std::index_sequence<Kept...>) {
+    Stack values = arguments.get();
+    auto given = std::tuple_cat(std::tuple(gradient_or_zeros(g[I], this->output_metadata(I))...),
+                                unboxed<std::decay_t<Args>...>(values, std::index_sequence_for<Args...>()),
+                                std::tuple(results[Kept].get()...));
+    Tensors gradients = as_tensors(std::apply(Derivative(), given));
+    check_gradients(op, gradients, this->next_edges().size());
+    return gradients;
   }
 };
 

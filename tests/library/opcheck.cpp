@@ -113,7 +113,6 @@ OpcheckReport report_of(const O& op, const T&... arguments) {
   return opcheck_report(op, {}, arguments...);
 }
 
-// The only problem that there is.
 // What was not checked, apart from a GPU, for which these operators have no kernel, where there is one.
 std::vector<std::string> left_out(const OpcheckReport& report) {
   std::vector<std::string> left = report.left_out;
@@ -121,6 +120,7 @@ std::vector<std::string> left_out(const OpcheckReport& report) {
   return left;
 }
 
+// The only problem that there is.
 void finds(const Unary& op, const char* expected, bool with_gradient = true) {
   CAPTURE(op.name());
   const OpcheckReport report = report_of(op, with_gradient ? input() : input().detach());
@@ -160,7 +160,7 @@ TEST_CASE("opcheck finds each flaw") {
   finds(throws, "the call throws: not today");
 
   finds(shares, "result #0 shares the memory of argument #0 'x'", false);
-  finds(counts_calls, "a call by name gives other results than a typed one", false);
+  finds(counts_calls, "a call by name gives other results than the call before", false);
 }
 
 TEST_CASE("opcheck says what it could not check, and all that is wrong in one error") {
