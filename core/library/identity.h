@@ -1,4 +1,4 @@
-// What a shared library of operators was built against: a text that the file carries, and that its loader compares.
+// What a shared library of operators was built against: facts that the file carries, and that its loader compares.
 #pragma once
 #include <cstdint>
 
@@ -10,13 +10,6 @@
 #define RUSH_VERSION "0.1.0"
 
 namespace rush::library {
-
-/// The text, behind a mark by which it is found in a file: "Rushlight 0.1.0, layout 9c2f31d0".
-struct Identity {
-  static constexpr char kMark[] = "rushlight-operators:";
-  char mark[sizeof(kMark) - 1];
-  char text[44];
-};
 
 namespace detail {
 
@@ -37,19 +30,15 @@ constexpr uint32_t layout_hash() {
   return hash;
 }
 
-constexpr Identity make_identity() {
-  Identity identity{};
-  for (size_t i = 0; i < sizeof(identity.mark); ++i) identity.mark[i] = Identity::kMark[i];
-  constexpr char kVersion[] = "Rushlight " RUSH_VERSION ", layout ";
-  static_assert(sizeof(kVersion) + 8 <= sizeof(identity.text));
-  size_t end = 0;
-  for (; kVersion[end] != '\0'; ++end) identity.text[end] = kVersion[end];
-  for (int shift = 28; shift >= 0; shift -= 4) identity.text[end++] = "0123456789abcdef"[layout_hash() >> shift & 15];
-  return identity;
-}
-
 }  // namespace detail
 
-inline constexpr Identity kIdentity = detail::make_identity();
+/// The version, and the hash of what compiled code relies on, behind a mark by which they are found in a file.
+struct Identity {
+  char mark[21] = "rushlight-operators:";
+  char version[15] = RUSH_VERSION;
+  uint32_t layout = detail::layout_hash();
+};
+
+inline constexpr Identity kIdentity;
 
 }  // namespace rush::library

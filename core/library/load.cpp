@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <mutex>
 
@@ -22,17 +23,24 @@ struct Close {
 // A file that is open as long as this lives, or, released, for good.
 using SharedObject = std::unique_ptr<void, Close>;
 
+// "Rushlight 0.1.0, layout 2619290064".
+std::string text_of(const Identity& identity) {
+  const size_t size = strnlen(identity.version, sizeof(identity.version));
+  return str("Rushlight ", std::string_view(identity.version, size), ", layout ", identity.layout);
+}
+
 // Before anything in the file runs.
 void check_identity(const std::string& path, const std::vector<uint8_t>& bytes) {
   const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   RUSH_CHECK_IO(all.starts_with("\177ELF"), path, ": load_library: is no shared library");
-  const std::string_view mark(kIdentity.mark, sizeof(kIdentity.mark));
-  const size_t found = all.find(mark);
-  RUSH_CHECK_VALUE(found != all.npos, path, ": load_library: has no RUSH_OPERATORS(library) { ... }");
-  std::string_view built_against = all.substr(found + mark.size(), sizeof(Identity::text));
-  built_against = built_against.substr(0, built_against.find('\0'));
-  RUSH_CHECK_VALUE(built_against == kIdentity.text, path, ": load_library: was built against ", built_against,
-                   ", and this program is linked to ", kIdentity.text, ": build it again");
+  const size_t found = all.find(kIdentity.mark);
+  RUSH_CHECK_VALUE(found != all.npos && all.size() - found >= sizeof(Identity), path,
+                   ": load_library: has no RUSH_OPERATORS(library) { ... }");
+  Identity built_against;
+  std::memcpy(&built_against, bytes.data() + found, sizeof(Identity));
+  const std::string theirs = text_of(built_against), ours = text_of(kIdentity);
+  RUSH_CHECK_VALUE(theirs == ours, path, ": load_library: was built against ", theirs,
+                   ", and this program is linked to ", ours, ": build it again");
 }
 
 // Why the file could not be opened, where it is something that the program lacks.

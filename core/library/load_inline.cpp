@@ -1,9 +1,15 @@
+// CMake defines the RUSH_BUILD_ names of this file: texts, lists with semicolons between their elements.
 #include "core/library/load_inline.h"
 
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -14,15 +20,31 @@
 #include "core/io/atomic_file.h"
 #include "core/io/md5.h"
 #include "core/io/read_file.h"
-#include "core/library/build_tools.h"
 #include "core/library/file_cache.h"
+
+extern char** environ;
 
 namespace rush {
 
 namespace {
 
 namespace fs = std::filesystem;
-using library::Compiler;
+using Strings = std::vector<std::string>;
+
+// A compiler that built this library, and the options that what is compiled later needs, too.
+struct Compiler {
+  std::string program;  // empty: there is none
+  Strings flags;
+};
+
+Strings elements(const std::string& list) {
+  Strings all;
+  std::istringstream rest(list);
+  for (std::string element; std::getline(rest, element, ';');) {
+    if (!element.empty()) all.push_back(element);
+  }
+  return all;
+}
 
 // A folder of this process's own, removed with what is in it.
 class ScratchFolder {
@@ -46,32 +68,32 @@ class ScratchFolder {
 // What load_inline was asked for, with everything that was left open filled in.
 struct Request {
   std::string name;
-  std::vector<std::string> sources, device_sources;
-  Compiler host, device;
-  std::vector<std::string> link_flags;
+  Strings sources, device_sources;
+  Compiler host = {RUSH_BUILD_COMPILER, elements(RUSH_BUILD_FLAGS)};
+  Compiler device = {RUSH_BUILD_DEVICE_COMPILER, elements(RUSH_BUILD_DEVICE_FLAGS)};
+  Strings link_flags = {};
 
   // All that what is compiled depends on.
   std::string key() const {
-    const auto all = nlohmann::json::array({std::string(library::kIdentity.text), sources, device_sources, host.program,
-                                            host.flags, device.program, device.flags, link_flags});
+    const library::Identity& of = library::kIdentity;
+    const auto all = nlohmann::json::array({of.version, of.layout, sources, device_sources, host.program, host.flags,
+                                            device.program, device.flags, link_flags});
     return io::md5_hex(nlohmann::json::to_cbor(all));
   }
 
-  std::string file_name(size_t i, const std::vector<std::string>& of, const char* ending) const {
+  std::string file_name(size_t i, const Strings& of, const char* ending) const {
     return of.size() == 1 ? name + ending : str(name, "_", i, ending);
   }
 };
 
-void append_all(std::vector<std::string>& to, const std::vector<std::string>& from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
+void append_all(Strings& to, const Strings& from) { to.insert(to.end(), from.begin(), from.end()); }
 
-Request complete(const std::string& name, const std::vector<std::string>& sources, const InlineOptions& options) {
+Request complete(const std::string& name, const Strings& sources, const InlineOptions& options) {
   const bool is_word = !name.empty() && std::all_of(name.begin(), name.end(),
                                                     [](unsigned char c) { return std::isalnum(c) || c == '_'; });
   RUSH_CHECK_VALUE(is_word, "load_inline: the name '", name, "' must be of letters, digits and underscores");
   RUSH_CHECK_VALUE(!sources.empty(), "load_inline: ", name, " has no C++ source, where its RUSH_OPERATORS would be");
-  Request request{name, sources, options.device_sources, library::host_compiler(), library::device_compiler(), {}};
+  Request request{name, sources, options.device_sources};
   RUSH_CHECK_VALUE(request.device_sources.empty() || !request.device.program.empty(), "load_inline: ", name,
                    " has sources for a device, and this Rushlight was built without a compiler for them");
   if (!options.compiler.empty()) request.host.program = options.compiler;
@@ -79,12 +101,12 @@ Request complete(const std::string& name, const std::vector<std::string>& source
   const std::string headers = fs::absolute(options.headers.empty() ? "." : options.headers).lexically_normal();
   RUSH_CHECK_IO(fs::exists(fs::path(headers) / "rushlight.h"), headers,
                 ": load_inline: has no rushlight.h; InlineOptions::headers names the folder that has");
-  std::vector<std::string> folders = {"-I" + headers};
+  Strings folders = {"-I" + headers};
   for (const std::string& folder : options.include_folders) folders.push_back("-I" + fs::absolute(folder).string());
   for (Compiler* compiler : {&request.host, &request.device}) append_all(compiler->flags, folders);
   append_all(request.host.flags, options.flags);
   append_all(request.device.flags, options.device_flags);
-  if (!request.device_sources.empty()) request.link_flags = library::device_runtime();
+  if (!request.device_sources.empty()) request.link_flags = elements(RUSH_BUILD_DEVICE_RUNTIME);
   append_all(request.link_flags, options.link_flags);
   return request;
 }
@@ -100,23 +122,41 @@ std::string first_error(const std::string& output) {
   return first;
 }
 
-void must_run(const Request& request, const std::vector<std::string>& command, const std::string& folder) {
-  const library::Run done = library::run(command, folder, folder + "/output");
-  RUSH_CHECK_IO(done.status != -1, "load_inline: cannot run ", command[0], ": ", done.output,
+// Starts the command in that folder, and waits until it ends. Throws CompileError where it fails.
+void must_run(const Request& request, const Strings& command, const std::string& folder) {
+  std::vector<char*> arguments;
+  for (const std::string& each : command) arguments.push_back(const_cast<char*>(each.c_str()));
+  arguments.push_back(nullptr);
+  const std::string output = folder + "/output";
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  pid_t process = 0;
+  const int error = posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  RUSH_CHECK_IO(error == 0, "load_inline: cannot run ", command[0], ": ", std::strerror(error),
                 "; it built this Rushlight, and InlineOptions::compiler names another");
-  if (done.status == 0) return;
-  throw CompileError(str("load_inline: ", request.name, " does not compile: ", first_error(done.output)), done.output);
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  const std::vector<uint8_t> bytes = io::read_file(output);
+  const std::string printed(bytes.begin(), bytes.end());
+  throw CompileError(str("load_inline: ", request.name, " does not compile: ", first_error(printed)), printed);
 }
 
 // The path of the shared library, which is compiled in `folder`; for debuggers its sources lie in another.
 std::string build(const Request& request, const std::string& folder, const std::string& kept_in) {
   const std::string library = request.name + ".so";
-  std::vector<std::string> link = {request.host.program, "-shared", "-o", library};
-  const auto compile = [&](const Compiler& compiler, const std::vector<std::string>& sources, const char* ending) {
+  Strings link = {request.host.program, "-shared", "-o", library};
+  const auto compile = [&](const Compiler& compiler, const Strings& sources, const char* ending) {
     for (size_t i = 0; i < sources.size(); ++i) {
       const std::string file = request.file_name(i, sources, ending);
       io::write_file_atomically(folder + "/" + file, sources[i]);
-      std::vector<std::string> command = {compiler.program};
+      Strings command = {compiler.program};
       append_all(command, compiler.flags);
       append_all(command, {"-c", file, "-o", file + ".o"});
       if (&compiler == &request.host) command.push_back("-fdebug-prefix-map=" + folder + "=" + kept_in);

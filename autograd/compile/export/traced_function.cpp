@@ -1,9 +1,9 @@
-#include "autograd/compile/export/traced_function.h"
-
+// compiler::trace_function: Note [Traces for export].
 #include <algorithm>
 #include <array>
 #include <map>
 
+#include "autograd/compile/export/export.h"
 #include "autograd/grad_mode.h"
 #include "core/geometry.h"
 #include "core/ops/factory/range.h"

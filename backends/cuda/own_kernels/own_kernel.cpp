@@ -23,31 +23,16 @@ uint64_t slot_of(T value) {
 }
 uint64_t slot_of_tensor(const Tensor* tensor) { return slot_of(tensor ? tensor->data_ptr() : nullptr); }
 
-template <class T>
-uint64_t slot_as(const KernelArgument& argument, const char* op, const std::string& name) {
-  T value;
-  if constexpr (std::is_same_v<T, bool>) {
-    value = argument.integer != 0;
-  } else if constexpr (std::is_integral_v<T>) {
-    value = static_cast<T>(argument.integer);
-    const bool fits = std::is_signed_v<T> || argument.integer >= 0;
-    RUSH_CHECK_VALUE(fits && static_cast<int64_t>(value) == argument.integer, op, ": ", name, " is ", argument.integer,
-                     ", which the kernel's parameter cannot hold");
-  } else {
-    value = static_cast<T>(argument.kind == KernelArgument::OfFloat ? argument.number
-                                                                    : static_cast<double>(argument.integer));
-  }
-  return slot_of(value);
-}
-
-// Of those numbers that a kernel's parameter may be.
-uint64_t slot_as(ScalarType dtype, const KernelArgument& argument, const char* op, const std::string& name) {
+// Of those numbers that a kernel's parameter may be. Scalar::to lets negative numbers wrap around in unsigned ones.
+uint64_t slot_as(ScalarType dtype, const Scalar& number, const char* op, const std::string& name) {
   switch (dtype) {
-#define RUSH_CASE(enumerator, type, ...)                       \
-  case ScalarType::enumerator:                                 \
-    if constexpr (!is_complex_v<type> && !is_float8_v<type>) { \
-      return slot_as<type>(argument, op, name);                \
-    }                                                          \
+#define RUSH_CASE(enumerator, type, ...)                                                              \
+  case ScalarType::enumerator:                                                                        \
+    if constexpr (std::is_integral_v<type> && !std::is_same_v<type, bool>) {                          \
+      RUSH_CHECK_VALUE(std::in_range<type>(number.toLong()), op, ": ", name, " is ", number.toLong(), \
+                       ", which the kernel's parameter cannot hold");                                 \
+    }                                                                                                 \
+    if constexpr (!is_complex_v<type> && !is_float8_v<type>) return slot_of(number.to<type>());       \
     break;
     RUSH_FORALL_SCALAR_TYPES(RUSH_CASE)
 #undef RUSH_CASE
@@ -204,8 +189,8 @@ void OwnKernel::launch(std::span<const Tensor> results, std::span<const KernelAr
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Parameter& parameter = signature_.parameters[slots.size()];
     const ScalarType dtype = parameter.type_parameter ? types[*parameter.type_parameter] : parameter.dtype;
-    slots.push_back(arguments[i].kind == KernelArgument::OfTensor ? slot_of_tensor(arguments[i].tensor)
-                                                                  : slot_as(dtype, arguments[i], op_name(), name(i)));
+    const KernelArgument& each = arguments[i];
+    slots.push_back(each.number ? slot_as(dtype, *each.number, op_name(), name(i)) : slot_of_tensor(each.tensor));
   }
   slots.push_back(slot_of(results[0].numel()));  // what a kernel without such a parameter is not given
   InlineVector<void*, 12> addresses;

@@ -14,19 +14,16 @@
 
 namespace rush::cuda {
 
-// An argument of an operator, as a kernel may take it.
+// An argument of an operator, as a kernel may take it: a number or a tensor.
 struct KernelArgument {
-  enum Kind : uint8_t { OfTensor, OfFloat, OfInt, OfBool };
-  Kind kind;
-  const Tensor* tensor = nullptr;  // null: an optional one that is not given
-  double number = 0;
-  int64_t integer = 0;  // a bool is 0 or 1
+  const Tensor* tensor = nullptr;  // null: an optional one that is not given, or a number
+  std::optional<Scalar> number = {};
 
-  KernelArgument(const Tensor& t) : kind(OfTensor), tensor(&t) {}
-  KernelArgument(const std::optional<Tensor>& t) : kind(OfTensor), tensor(given(t) ? &*t : nullptr) {}
-  KernelArgument(double value) : kind(OfFloat), number(value) {}
-  KernelArgument(int64_t value) : kind(OfInt), integer(value) {}
-  KernelArgument(bool value) : kind(OfBool), integer(value) {}
+  KernelArgument(const Tensor& t) : tensor(&t) {}
+  KernelArgument(const std::optional<Tensor>& t) : tensor(given(t) ? &*t : nullptr) {}
+  KernelArgument(double value) : number(value) {}
+  KernelArgument(int64_t value) : number(value) {}
+  KernelArgument(bool value) : number(value) {}
 };
 
 // The members of CudaKernelOptions that do not depend on the signature.

@@ -64,7 +64,7 @@ class SignatureReader {
         const std::vector<Tokens> parameters = read_list("(", ")");
         if (!kernel.empty() && signature.name != kernel) continue;
         for (const Tokens& each : type_parameters) signature.type_parameters.push_back(type_parameter_of(each));
-        for (const Tokens& each : parameters) signature.parameters.push_back(parameter_of(each));
+        for (const Tokens& each : parameters) signature.parameters.push_back(parameter_of(each, signature));
         return signature;
       }
     }
@@ -118,7 +118,7 @@ class SignatureReader {
     return std::string(name);
   }
 
-  static Parameter parameter_of(const Tokens& tokens) {
+  static Parameter parameter_of(const Tokens& tokens, const Signature& of) {
     Parameter parameter;
     Tokens words;
     for (const std::string_view token : tokens) {
@@ -136,6 +136,16 @@ class SignatureReader {
     parameter.name = words.back();
     words.pop_back();
     parameter.type = joined(words);
+    const std::vector<std::string>& types = of.type_parameters;
+    const auto found = std::find(types.begin(), types.end(), parameter.type);
+    const std::optional<ScalarType> dtype = dtype_named(parameter.type);
+    if (found != types.end()) {
+      parameter.type_parameter = static_cast<size_t>(found - types.begin());
+    } else {
+      RUSH_CHECK_VALUE(dtype, "cuda_kernel: parameter ", parameter.name, " of ", of.name, " has type ", parameter.type,
+                       ", which is no dtype's");
+      parameter.dtype = *dtype;
+    }
     return parameter;
   }
 
@@ -181,20 +191,7 @@ std::string_view without_namespace(std::string_view type) {
 }  // namespace
 
 Signature read_signature(std::string_view source, std::string_view kernel) {
-  Signature signature = SignatureReader(source).read(kernel);
-  const std::vector<std::string>& types = signature.type_parameters;
-  for (Parameter& each : signature.parameters) {
-    const auto found = std::find(types.begin(), types.end(), each.type);
-    if (found != types.end()) {
-      each.type_parameter = static_cast<size_t>(found - types.begin());
-      continue;
-    }
-    const std::optional<ScalarType> dtype = dtype_named(each.type);
-    RUSH_CHECK_VALUE(dtype, "cuda_kernel: parameter ", each.name, " of ", signature.name, " has type ", each.type,
-                     ", which is no dtype's");
-    each.dtype = *dtype;
-  }
-  return signature;
+  return SignatureReader(source).read(kernel);
 }
 
 std::optional<ScalarType> dtype_named(std::string_view type) {

@@ -73,6 +73,20 @@ __global__ void mixed(double* out, const double* x, const double* y, double a, u
   CHECK_THROWS_AS(mixed(x, y.cpu(), 0.5, 1, true), Error);
 }
 
+TEST_CASE("a number is converted to the type parameter's dtype, integers included" * doctest::skip(no_gpu())) {
+  const auto scale = cuda_kernel<Scale>("of_type", R"(
+template <class T>
+__global__ void of_type(T* out, const T* x, T a, int64_t n) {
+  const int64_t i = blockIdx.x * int64_t(blockDim.x) + threadIdx.x;
+  if (i < n) out[i] = a * x[i];
+})",
+                                        "test::of_type(Tensor x, float a) -> Tensor");
+  for (const ScalarType dtype : {kFloat32, kFloat64, kInt32, kUInt8}) {
+    const Tensor x = arange(5, on_gpu(kFloat64)).to(dtype);
+    CHECK(equal(scale(x, 3.0), x * 3));
+  }
+}
+
 TEST_CASE("several results, dynamic shared memory and a grid of one's own" * doctest::skip(no_gpu())) {
   using Extremes = std::tuple<Tensor, Tensor>(const Tensor&);
   // Blocks of 64 rows' columns; more than 48 KiB of shared memory, which has to be asked for.
