@@ -177,6 +177,20 @@ std::vector<Case> operators() {
          return scaled_dot_product_attention(x, x, x, y.mm(y.t()) > -0.5) +
                 scaled_dot_product_attention(x, x, x, {}, 0.0, true, 0.3);
        }},
+      {"masked_rows",
+       [](auto& x, auto& y) {
+         return scaled_dot_product_attention(x, x, x, (y.mm(y.t()) > -0.5).logical_and(y.narrow(1, 0, 1) > 0));
+       }},
+      {"fused",
+       [](auto& x, auto& y) {
+         const Tensor bias = y.sum(0).narrow(0, 0, 4);
+         const auto [normalised, sum] = add_layer_norm(x, x * 2, {6}, y[0], y[1]);
+         return normalised + sum + gelu_perceptron(x, y, bias, y.t(), y[2]);
+       }},
+      {"all_and_any",
+       [](auto& x, auto& y) {
+         return x.gt(-1).all(1, true).to(kFloat32) + x.gt(2).any(2, true) + y.gt(0).any().to(kFloat32) + y.lt(9).all();
+       }},
       {"indices",
        [i = tensor({2, 0}, kInt64)](auto& x, auto& y) {
          return x.index_select(1, i).gather(2,

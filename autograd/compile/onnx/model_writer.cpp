@@ -7,8 +7,10 @@
 
 #include "autograd/compile/onnx/format.h"
 #include "autograd/compile/onnx/onnx.h"
+#include "core/dispatch/boxed.h"
 #include "core/io/atomic_file.h"
 #include "core/ops/factory/factories.h"
+#include "core/ops/nn/attention.h"
 #include "core/ops/view/copy.h"
 
 namespace rush::onnx {
@@ -170,10 +172,6 @@ std::string ModelWriter::shape(size_t i, int64_t instead_of_minus_one) {
   return node("Concat", parts, {{"axis", 0}});
 }
 
-std::string ModelWriter::size(size_t i, size_t dim) {
-  return depending(info(i).sizes[dim], places_.info(call_->argument(i)).sizes[dim]);
-}
-
 // ---- Arguments and results
 
 void ModelWriter::refuse(std::string_view why) const {
@@ -227,9 +225,8 @@ const Value& ModelWriter::fixed(size_t i) const {
 }
 
 double ModelWriter::real(size_t i) const {
-  const Value& value = fixed(i);
-  if (value.is<bool>()) return value.as<bool>() ? 1 : 0;
-  return value.is<int64_t>() ? static_cast<double>(value.as<int64_t>()) : value.as<double>();
+  Value value = fixed(i);
+  return detail::unbox<Scalar>(&value, 0).toDouble();
 }
 
 Ints ModelWriter::ints(size_t i) const {
@@ -334,6 +331,7 @@ std::string ModelWriter::write() {
 
 void export_model(const compiler::Function& function, const std::vector<Tensor>& inputs, const std::string& path,
                   const ExportOptions& options) {
+  const SDPBackendGuard attention_by_parts({SDPBackend::math});
   const compiler::Pattern pattern = compiler::trace_function(kWho, function, inputs, options.dynamic, has_row);
   const std::string bytes = ModelWriter(pattern, options).write();
   constexpr size_t kLargest = size_t{1} << 31;  // of a message

@@ -60,7 +60,6 @@ class ModelWriter {
   // As tensors of one dimension; these may depend on dynamic ones.
   std::string index(size_t i) { return depending(argument(i).as<int64_t>(), places_of(i)[0]); }
   std::string shape(size_t i, int64_t instead_of_minus_one = -1);
-  std::string size(size_t i, size_t dim);  // of a tensor
 
   const Graph::TensorInfo& result() const { return graph_.info(call_->result()); }
   size_t results(size_t i) const { return call_->results[i].tensors.size(); }

@@ -10,8 +10,9 @@ namespace rush::onnx {
 
 // Note [ONNX]
 // A model is written from the graph of a trace (Note [Traces for export]): kRows has what stands for each operator,
-// one node or several. Numbers of the graph that depend on a dynamic dimension are computed by nodes from the input's
-// Shape, as the Pattern says. Operators that write in place become operators that give a new tensor.
+// one node or several. Composed operators without a row, attention among them, are written as what they call. Numbers
+// of the graph that depend on a dynamic dimension are computed by nodes from the input's Shape, as the Pattern says.
+// Operators that write in place become operators that give a new tensor.
 //
 // A model is read by running its nodes one after another on public operators. Tensors of sizes, which Shape gives, lie
 // on the CPU and are read there, so the same file runs at all sizes; rush::compile of it notes what is left.

@@ -84,28 +84,6 @@ void gelu_perceptron(W& w, const char* node) {
   w.give(affine(w, w.node(node, {affine(w, w.in(0), 1, 2)}, {{"approximate", "tanh"}}), 3, 4));
 }
 
-// softmax(scale Q K^T + mask) V, of (..., L, E), (..., S, E) and (..., S, E)
-void attention(W& w, const char* node) {
-  if (w.flag(7) || w.real(4) != 0) w.refuse("has dropout, or fewer heads of keys than of queries");
-  const int64_t dims = w.dims(0);
-  const ScalarType dtype = w.result().dtype;
-  const double scale = w.is_given(6) ? w.real(6) : 1 / std::sqrt(static_cast<double>(w.info(0).sizes.back()));
-  const std::string query = w.node("Mul", {w.in(0), w.number(scale, dtype)});
-  std::string scores = w.node(node, {query, w.transposed(w.in(1), dims, dims - 2, dims - 1)});
-  const std::string never = w.number(-std::numeric_limits<double>::infinity(), dtype);
-  if (w.is_given(3)) {
-    const bool is_bool = w.info(3).dtype == kBool;
-    scores = is_bool ? w.node("Where", {w.in(3), scores, never}) : w.node("Add", {scores, w.in(3)});
-  }
-  if (w.flag(5)) {
-    const auto length = static_cast<size_t>(dims - 2);
-    const std::string sizes = w.node("Concat", {w.size(0, length), w.size(1, length)}, {{"axis", 0}});
-    const std::string mask = w.node("Trilu", {w.node("Expand", {never, sizes}), w.number(1, kInt64)});
-    scores = w.node("Add", {scores, mask});
-  }
-  w.give(w.node(node, {w.node("Softmax", {scores}, {{"axis", -1}}), w.in(2)}));
-}
-
 // ---- Recurrent layers
 
 // A node for each layer; its parameters have a dimension of directions in front, and other orders of gates.
@@ -211,20 +189,12 @@ void upsample(W& w, const char* mode) {
 
 // ---- Normalisations
 
-// With the statistics of the training; the weight is argument `first`.
-std::string batch_norm_from(W& w, size_t first) {
-  if (w.flag(first + 4)) w.refuse("is in training mode: call eval() before");
+// With the statistics of the training.
+void batch_norm(W& w, const char* node) {
+  if (w.flag(5)) w.refuse("is in training mode: call eval() before");
   const int64_t channels = w.info(0).sizes[1];
-  const std::string weight = w.in_or(first, 1, channels), bias = w.in_or(first + 1, 0, channels);
-  return w.node("BatchNormalization", {w.in(0), weight, bias, w.in(first + 2), w.in(first + 3)},
-                {{"epsilon", w.real(first + 6)}});
-}
-
-void batch_norm(W& w, const char* /*node*/) { w.give(batch_norm_from(w, 1)); }
-
-void batch_norm_relu(W& w, const char* node) {
-  const std::string normalised = batch_norm_from(w, 2);
-  w.give(w.node(node, {w.is_given(1) ? w.node("Add", {normalised, w.in(1)}) : normalised}));
+  const std::string weight = w.in_or(1, 1, channels), bias = w.in_or(2, 0, channels);
+  w.give(w.node(node, {w.in(0), weight, bias, w.in(3), w.in(4)}, {{"epsilon", w.real(7)}}));
 }
 
 std::string layer_norm_of(W& w, const std::string& x, size_t sizes) {
@@ -393,13 +363,12 @@ const std::vector<Row> kRows = {
 
     {"aten::matmul", same, "MatMul"}, {"aten::mm", same, "MatMul"}, {"aten::bmm", same, "MatMul"},
     {"aten::linear", linear}, {"rush::gelu_perceptron", gelu_perceptron, "Gelu"},
-    {"aten::scaled_dot_product_attention", attention, "MatMul"},
     {"aten::lstm.input", recurrent, "LSTM"}, {"aten::gru.input", recurrent, "GRU"},
     {"aten::rnn_tanh.input", recurrent, "RNN"}, {"aten::rnn_relu.input", recurrent, "RNN"},
     {"aten::convolution", convolution}, {"aten::max_pool2d_with_indices", pool, "MaxPool"},
     {"aten::avg_pool2d", pool, "AveragePool"}, {"aten::_adaptive_avg_pool2d", adaptive_avg_pool, "GlobalAveragePool"},
     {"aten::upsample_bilinear2d", upsample, "linear"}, {"aten::upsample_nearest2d", upsample, "nearest"},
-    {"aten::batch_norm", batch_norm}, {"rush::batch_norm_relu", batch_norm_relu, "Relu"},
+    {"aten::batch_norm", batch_norm, "BatchNormalization"},
     {"aten::native_layer_norm", layer_norm}, {"rush::add_layer_norm", add_layer_norm, "Add"},
     {"aten::native_group_norm", group_norm, "GroupNormalization"},
 
@@ -421,7 +390,8 @@ const std::vector<Row> kRows = {
     {"aten::sum", reduce, "ReduceSum"}, {"aten::sum.dim_IntList", reduce, "ReduceSum"},
     {"aten::mean", reduce, "ReduceMean"}, {"aten::mean.dim", reduce, "ReduceMean"},
     {"aten::amax", reduce, "ReduceMax"}, {"aten::max", reduce, "ReduceMax"}, {"aten::amin", reduce, "ReduceMin"},
-    {"aten::min", reduce, "ReduceMin"}, {"aten::argmax", arg_extremum, "ArgMax"},
+    {"aten::min", reduce, "ReduceMin"}, {"aten::all", reduce, "ReduceMin"}, {"aten::all.dim", reduce, "ReduceMin"},
+    {"aten::any", reduce, "ReduceMax"}, {"aten::any.dim", reduce, "ReduceMax"}, {"aten::argmax", arg_extremum, "ArgMax"},
     {"aten::argmin", arg_extremum, "ArgMin"}, {"aten::cumsum", cumsum, "CumSum"},
 };
 // clang-format on
