@@ -22,6 +22,15 @@ struct OpcheckReport {
   std::vector<std::string> left_out;  // checks that could not be made, and why
 };
 
+namespace detail {
+
+OpcheckReport check_operator(const OpBase& op, const Signature& signature, Stack arguments,
+                             const OpcheckOptions& options);
+// Throws Error unless there are no problems.
+void require_none(const OpBase& op, const OpcheckReport& report);
+
+}  // namespace detail
+
 /// Checks an operator with these arguments, in the schema's order, and says everything that is wrong:
 ///   - the call writes no argument, and shares no argument's memory with a result, unless the schema says so;
 ///   - the meta function gives the sizes, strides and dtypes of the kernel;
@@ -32,29 +41,13 @@ struct OpcheckReport {
 /// The arguments stay as they are. torch.library.opcheck.
 template <class R, class... Args>
 OpcheckReport opcheck_report(const Op<R(Args...)>& op, const OpcheckOptions& options,
-                             const std::type_identity_t<std::decay_t<Args>>&... arguments);
-
-/// The same with the default options; throws Error, with all that is wrong, unless nothing is.
-template <class R, class... Args>
-void opcheck(const Op<R(Args...)>& op, const std::type_identity_t<std::decay_t<Args>>&... arguments);
-
-namespace detail {
-
-OpcheckReport check_operator(const OpBase& op, const Signature& signature, Stack arguments,
-                             const OpcheckOptions& options);
-// Throws Error unless there are no problems.
-void require_none(const OpBase& op, const OpcheckReport& report);
-
-}  // namespace detail
-
-template <class R, class... Args>
-OpcheckReport opcheck_report(const Op<R(Args...)>& op, const OpcheckOptions& options,
                              const std::type_identity_t<std::decay_t<Args>>&... arguments) {
   Stack stack;
   (rush::detail::push<std::decay_t<Args>>(stack, arguments), ...);
   return detail::check_operator(op, signature_of<R(Args...)>(), std::move(stack), options);
 }
 
+/// The same with the default options; throws Error, with all that is wrong, unless nothing is.
 template <class R, class... Args>
 void opcheck(const Op<R(Args...)>& op, const std::type_identity_t<std::decay_t<Args>>&... arguments) {
   detail::require_none(op, opcheck_report(op, {}, arguments...));

@@ -121,15 +121,6 @@ struct OutsideBackward<op, Derivative, R(Args...), std::tuple<Results...>> : Nod
   }
 };
 
-// An operator as a derivative.
-template <auto& derivative>
-struct CallOf {
-  template <class... T>
-  auto operator()(const T&... arguments) const -> decltype(derivative(arguments...)) {
-    return derivative(arguments...);
-  }
-};
-
 }  // namespace library::detail
 
 template <auto& op, class Derivative>
@@ -145,7 +136,10 @@ void Library::register_autograd(Derivative, SourceLocation where) {
 
 template <auto& op, auto& derivative>
 void Library::register_autograd(SourceLocation where) {
-  register_autograd<op>(library::detail::CallOf<derivative>(), where);
+  const auto call = [](const auto&... arguments) -> decltype(derivative(arguments...)) {
+    return derivative(arguments...);
+  };
+  register_autograd<op>(call, where);
 }
 
 }  // namespace rush

@@ -79,6 +79,19 @@ class OwnOperator<R(Args...)> final : public ClosureKernel<R(Args...)> {
   OwnOperator(OwnKernel kernel, CudaKernelOptions<R(Args...)> options)
       : kernel_(std::move(kernel)), options_(std::move(options)), op(kernel_.schema().c_str()) {}
 
+  // Makes one and registers it.
+  static Op<R(Args...)>& make(std::string name, std::string source, std::string schema,
+                              CudaKernelOptions<R(Args...)> options, SourceLocation where) {
+    RUSH_CHECK_VALUE((std::is_same_v<R, Tensor>) || options.meta, name, ": several results need the option meta");
+    library::check_signature(Op<R(Args...)>(schema.c_str()), library::signature_of<R(Args...)>());
+    OwnKernel kernel(std::move(name), std::move(source), std::move(schema), options.of_kernel(), where);
+    auto made = std::make_unique<OwnOperator>(std::move(kernel), std::move(options));
+    Op<R(Args...)>& op = made->op;
+    RUSH_CHECK_VALUE(!registry().find(op.name()), "there is an operator named ", op.name());
+    registry().native(op, ClosureKernel<R(Args...)>::function_of(std::move(made)), where);
+    return op;
+  }
+
   R call(Args... args) override {
     const KernelArgument arguments[] = {KernelArgument(args)...};
     kernel_.check(arguments, op.has_kernel(DispatchKey::Autograd));
@@ -147,37 +160,9 @@ class CudaKernel<R(Args...)> {
 template <class Signature>
 CudaKernel<Signature> cuda_kernel(std::string name, std::string source, std::string schema,
                                   CudaKernelOptions<Signature> options = {},
-                                  SourceLocation where = SourceLocation::current());
-
-namespace cuda {
-template <class R, class... Args>
-Op<R(Args...)>& register_own(std::unique_ptr<OwnOperator<R(Args...)>> made, SourceLocation where) {
-  Op<R(Args...)>& op = made->op;
-  RUSH_CHECK_VALUE(!registry().find(op.name()), "there is an operator named ", op.name());
-  registry().native(op, ClosureKernel<R(Args...)>::function_of(std::move(made)), where);
-  return op;
-}
-
-template <class Signature>
-struct MakeOwn;
-template <class R, class... Args>
-struct MakeOwn<R(Args...)> {
-  static std::unique_ptr<OwnOperator<R(Args...)>> make(std::string name, std::string source, std::string schema,
-                                                       CudaKernelOptions<R(Args...)> options, SourceLocation where) {
-    RUSH_CHECK_VALUE((std::is_same_v<R, Tensor>) || options.meta, name, ": several results need the option meta");
-    library::check_signature(Op<R(Args...)>(schema.c_str()), library::signature_of<R(Args...)>());
-    OwnKernel kernel(std::move(name), std::move(source), std::move(schema), options.of_kernel(), where);
-    return std::make_unique<OwnOperator<R(Args...)>>(std::move(kernel), std::move(options));
-  }
-};
-}  // namespace cuda
-
-template <class Signature>
-CudaKernel<Signature> cuda_kernel(std::string name, std::string source, std::string schema,
-                                  CudaKernelOptions<Signature> options, SourceLocation where) {
-  return CudaKernel<Signature>(cuda::register_own(
-      cuda::MakeOwn<Signature>::make(std::move(name), std::move(source), std::move(schema), std::move(options), where),
-      where));
+                                  SourceLocation where = SourceLocation::current()) {
+  return CudaKernel<Signature>(cuda::OwnOperator<Signature>::make(std::move(name), std::move(source), std::move(schema),
+                                                                  std::move(options), where));
 }
 
 }  // namespace rush

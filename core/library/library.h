@@ -88,11 +88,6 @@ class Library {
 /// differ; and what `body` throws.
 void add_operators(void (*body)(Library&));
 
-/// The operator of a name, to be called by its C++ type: find_operator<Tensor(const Tensor&, double)>("my::scale").
-/// Throws NotImplementedError where there is none, and TypeError where its schema has another type.
-template <class Sig>
-const Op<Sig>& find_operator(std::string_view name);
-
 /// Opens a shared library and registers its operators; without effect for one that is loaded already. It stays open
 /// until the process ends. Throws IOError where the file cannot be read or is no shared library; ValueError where it
 /// has no RUSH_OPERATORS, was built against another version of Rushlight or with a copy of it inside, or where the
@@ -111,6 +106,8 @@ struct Entry {
 };
 }  // namespace library::detail
 
+/// The operator of a name, to be called by its C++ type: find_operator<Tensor(const Tensor&, double)>("my::scale").
+/// Throws NotImplementedError where there is none, and TypeError where its schema has another type.
 template <class Sig>
 const Op<Sig>& find_operator(std::string_view name) {
   const OpBase& op = library::detail::operator_named(name);

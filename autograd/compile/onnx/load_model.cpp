@@ -14,6 +14,7 @@
 #include "core/dispatch/schema.h"
 #include "core/io/array_bytes.h"
 #include "core/io/read_file.h"
+#include "core/iterator/tensor_iterator.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/linalg/matmul.h"
@@ -210,16 +211,7 @@ Tensor reshape_to(const Call& c) {
   return c[0].reshape(sizes);
 }
 
-// Sizes of 1 broadcast in both directions.
-Tensor expand_to(const Call& c) {
-  Ints sizes = c.ints(1);
-  const auto dims = static_cast<size_t>(c[0].dim());
-  if (sizes.size() < dims) sizes.insert(sizes.begin(), dims - sizes.size(), 1);
-  for (size_t d = sizes.size() - dims; d < sizes.size(); ++d) {
-    if (sizes[d] == 1) sizes[d] = c[0].sizes()[d + dims - sizes.size()];
-  }
-  return c[0].expand(sizes);
-}
+Tensor expand_to(const Call& c) { return c[0].expand(broadcast_shapes(c[0].sizes(), c.ints(1), "Expand")); }
 
 Tensor transpose_axes(const Call& c) {
   Ints reversed = counted(c[0].sizes().size());

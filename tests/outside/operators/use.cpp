@@ -1,4 +1,5 @@
 // usage: use CLAMP NORM NOTHING COPY INCOMPLETE: loads the first library and uses its operator; the others are refused.
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -7,13 +8,15 @@
 
 using namespace rush;
 
-// A copy of the file whose text says another version.
+// A copy of the file whose identity has another version.
 std::string of_another_version(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  const std::string mine = "Rushlight " RUSH_VERSION, other = "Rushlight 0.0.9";
+  const std::string mine(reinterpret_cast<const char*>(&library::kIdentity), sizeof(library::Identity));
+  library::Identity other;
+  std::strcpy(other.version, "0.0.9");
   for (size_t at = bytes.find(mine); at != bytes.npos; at = bytes.find(mine, at + 1))
-    bytes.replace(at, mine.size(), other);
+    std::memcpy(bytes.data() + at, &other, sizeof(other));
   std::ofstream("other_version.so", std::ios::binary) << bytes;
   return "other_version.so";
 }
