@@ -31,11 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 using Strings = std::vector<std::string>;
 
-// A compiler that built this library, and the options that what is compiled later needs, too.
-struct Compiler {
-  std::string program;  // empty: there is none
-  Strings flags;
-};
+constexpr std::string_view kDeviceCompiler = RUSH_BUILD_DEVICE_COMPILER;  // empty: there is none
 
 Strings elements(const std::string& list) {
   Strings all;
@@ -43,6 +39,12 @@ Strings elements(const std::string& list) {
   for (std::string element; std::getline(rest, element, ';');) {
     if (!element.empty()) all.push_back(element);
   }
+  return all;
+}
+
+Strings joined(std::initializer_list<Strings> lists) {
+  Strings all;
+  for (const Strings& each : lists) all.insert(all.end(), each.begin(), each.end());
   return all;
 }
 
@@ -65,50 +67,49 @@ class ScratchFolder {
   std::string path_;
 };
 
-// What load_inline was asked for, with everything that was left open filled in.
-struct Request {
-  std::string name;
-  Strings sources, device_sources;
-  Compiler host = {RUSH_BUILD_COMPILER, elements(RUSH_BUILD_FLAGS)};
-  Compiler device = {RUSH_BUILD_DEVICE_COMPILER, elements(RUSH_BUILD_DEVICE_FLAGS)};
-  Strings link_flags = {};
+// What is written and run to make a library.
+struct Plan {
+  std::vector<std::pair<std::string, std::string>> files;  // names and texts of the sources
+  std::vector<Strings> commands;                           // the last one links
 
-  // All that what is compiled depends on.
+  // All that the library depends on.
   std::string key() const {
     const library::Identity& of = library::kIdentity;
-    const auto all = nlohmann::json::array({of.version, of.layout, sources, device_sources, host.program, host.flags,
-                                            device.program, device.flags, link_flags});
-    return io::md5_hex(nlohmann::json::to_cbor(all));
-  }
-
-  std::string file_name(size_t i, const Strings& of, const char* ending) const {
-    return of.size() == 1 ? name + ending : str(name, "_", i, ending);
+    return io::md5_hex(nlohmann::json::to_cbor(nlohmann::json::array({of.version, of.layout, files, commands})));
   }
 };
 
-void append_all(Strings& to, const Strings& from) { to.insert(to.end(), from.begin(), from.end()); }
-
-Request complete(const std::string& name, const Strings& sources, const InlineOptions& options) {
+Plan plan_for(const std::string& name, const Strings& sources, const InlineOptions& options) {
   const bool is_word = !name.empty() && std::all_of(name.begin(), name.end(),
                                                     [](unsigned char c) { return std::isalnum(c) || c == '_'; });
   RUSH_CHECK_VALUE(is_word, "load_inline: the name '", name, "' must be of letters, digits and underscores");
   RUSH_CHECK_VALUE(!sources.empty(), "load_inline: ", name, " has no C++ source, where its RUSH_OPERATORS would be");
-  Request request{name, sources, options.device_sources};
-  RUSH_CHECK_VALUE(request.device_sources.empty() || !request.device.program.empty(), "load_inline: ", name,
+  const std::string compiler = options.compiler.empty() ? RUSH_BUILD_COMPILER : options.compiler;
+  const bool for_device = !options.device_sources.empty();
+  RUSH_CHECK_VALUE(!for_device || !kDeviceCompiler.empty(), "load_inline: ", name,
                    " has sources for a device, and this Rushlight was built without a compiler for them");
-  if (!options.compiler.empty()) request.host.program = options.compiler;
-
   const std::string headers = fs::absolute(options.headers.empty() ? "." : options.headers).lexically_normal();
   RUSH_CHECK_IO(fs::exists(fs::path(headers) / "rushlight.h"), headers,
                 ": load_inline: has no rushlight.h; InlineOptions::headers names the folder that has");
   Strings folders = {"-I" + headers};
   for (const std::string& folder : options.include_folders) folders.push_back("-I" + fs::absolute(folder).string());
-  for (Compiler* compiler : {&request.host, &request.device}) append_all(compiler->flags, folders);
-  append_all(request.host.flags, options.flags);
-  append_all(request.device.flags, options.device_flags);
-  if (!request.device_sources.empty()) request.link_flags = elements(RUSH_BUILD_DEVICE_RUNTIME);
-  append_all(request.link_flags, options.link_flags);
-  return request;
+
+  Plan plan;
+  Strings objects;
+  const auto compile = [&](const Strings& texts, const char* ending, const Strings& command) {
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const std::string file = texts.size() == 1 ? name + ending : str(name, "_", i, ending);
+      plan.files.emplace_back(file, texts[i]);
+      plan.commands.push_back(joined({command, {"-c", file, "-o", file + ".o"}}));
+      objects.push_back(file + ".o");
+    }
+  };
+  compile(sources, ".cpp", joined({{compiler}, elements(RUSH_BUILD_FLAGS), folders, options.flags}));
+  compile(options.device_sources, ".cu",
+          joined({{std::string(kDeviceCompiler)}, elements(RUSH_BUILD_DEVICE_FLAGS), folders, options.device_flags}));
+  const Strings runtime = for_device ? elements(RUSH_BUILD_DEVICE_RUNTIME) : Strings();
+  plan.commands.push_back(joined({{compiler, "-shared", "-o", name + ".so"}, objects, runtime, options.link_flags}));
+  return plan;
 }
 
 // "scale.cpp:3:10: error: 'y' was not declared": the first line that says what is wrong.
@@ -123,7 +124,7 @@ std::string first_error(const std::string& output) {
 }
 
 // Starts the command in that folder, and waits until it ends. Throws CompileError where it fails.
-void must_run(const Request& request, const Strings& command, const std::string& folder) {
+void must_run(const std::string& name, const Strings& command, const std::string& folder) {
   std::vector<char*> arguments;
   for (const std::string& each : command) arguments.push_back(const_cast<char*>(each.c_str()));
   arguments.push_back(nullptr);
@@ -145,40 +146,25 @@ void must_run(const Request& request, const Strings& command, const std::string&
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   const std::vector<uint8_t> bytes = io::read_file(output);
   const std::string printed(bytes.begin(), bytes.end());
-  throw CompileError(str("load_inline: ", request.name, " does not compile: ", first_error(printed)), printed);
+  throw CompileError(str("load_inline: ", name, " does not compile: ", first_error(printed)), printed);
 }
 
-// The path of the shared library, which is compiled in `folder`; for debuggers its sources lie in another.
-std::string build(const Request& request, const std::string& folder, const std::string& kept_in) {
-  const std::string library = request.name + ".so";
-  Strings link = {request.host.program, "-shared", "-o", library};
-  const auto compile = [&](const Compiler& compiler, const Strings& sources, const char* ending) {
-    for (size_t i = 0; i < sources.size(); ++i) {
-      const std::string file = request.file_name(i, sources, ending);
-      io::write_file_atomically(folder + "/" + file, sources[i]);
-      Strings command = {compiler.program};
-      append_all(command, compiler.flags);
-      append_all(command, {"-c", file, "-o", file + ".o"});
-      if (&compiler == &request.host) command.push_back("-fdebug-prefix-map=" + folder + "=" + kept_in);
-      must_run(request, command, folder);
-      link.push_back(file + ".o");
-    }
-  };
-  compile(request.host, request.sources, ".cpp");
-  compile(request.device, request.device_sources, ".cu");
-  append_all(link, request.link_flags);
-  must_run(request, link, folder);
-  return folder + "/" + library;
+// Makes the library in `folder`; for debuggers its sources lie in another.
+void build(const std::string& name, const Plan& plan, const std::string& folder, const std::string& kept_in) {
+  for (const auto& [file, text] : plan.files) io::write_file_atomically(folder + "/" + file, text);
+  for (Strings command : plan.commands) {
+    if (command[0] != kDeviceCompiler) command.push_back("-fdebug-prefix-map=" + folder + "=" + kept_in);
+    must_run(name, command, folder);
+  }
 }
 
 // Keeps the library, and the sources for debuggers.
-bool keep(library::FileCache& cache, const Request& request, const std::string& library) {
+bool keep(library::FileCache& cache, const Plan& plan, const std::string& library) {
   const std::vector<uint8_t> bytes = io::read_file(library);
-  const bool kept = cache.keep(request.name + ".so", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  for (size_t i = 0; kept && i < request.sources.size(); ++i) {
-    cache.keep(request.file_name(i, request.sources, ".cpp"), request.sources[i]);
-  }
-  return kept;
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (!cache.keep(fs::path(library).filename(), text)) return false;
+  for (const auto& [name, source] : plan.files) cache.keep(name, source);
+  return true;
 }
 
 }  // namespace
@@ -186,8 +172,8 @@ bool keep(library::FileCache& cache, const Request& request, const std::string& 
 void load_inline(const std::string& name, const std::vector<std::string>& sources, const InlineOptions& options) {
   static std::mutex one_at_a_time;
   static std::set<std::string> loaded;
-  const Request request = complete(name, sources, options);
-  const std::string key = request.key();
+  const Plan plan = plan_for(name, sources, options);
+  const std::string key = plan.key();
   const std::lock_guard lock(one_at_a_time);
   if (loaded.contains(key)) return;
 
@@ -196,8 +182,9 @@ void load_inline(const std::string& name, const std::vector<std::string>& source
   std::optional<ScratchFolder> scratch;
   if (!cache.read(name + ".so")) {
     scratch.emplace();
-    const std::string library = build(request, scratch->path(), cache.folder());
-    if (!keep(cache, request, library)) {
+    build(name, plan, scratch->path(), cache.folder());
+    const std::string library = scratch->path() + "/" + name + ".so";
+    if (!keep(cache, plan, library)) {
       RUSH_WARN_ONCE_PER_CALLER("load_inline: what was compiled cannot be kept for the next time: ", cache.reason());
       path = library;
     }

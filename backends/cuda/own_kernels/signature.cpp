@@ -107,13 +107,9 @@ class SignatureReader {
   // The word before the list of parameters; attributes, such as __launch_bounds__(256), have lists of their own.
   std::string read_name() {
     std::string_view name;
-    for (; at_ < tokens_.size() && peek() != "("; ++at_) {
-      name = peek();
-      const bool is_attribute = name.starts_with("__") && at_ + 1 < tokens_.size() && tokens_[at_ + 1] == "(";
-      if (!is_attribute) continue;
-      ++at_;
-      read_list("(", ")");
-      --at_;
+    while (at_ < tokens_.size() && peek() != "(") {
+      name = tokens_[at_++];
+      if (name.starts_with("__") && peek() == "(") read_list("(", ")");
     }
     return std::string(name);
   }
