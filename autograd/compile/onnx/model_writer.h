@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/compile/export/export.h"
+#include "autograd/compile/lowering.h"
 #include "core/io/proto_message.h"
 
 namespace rush::onnx {
@@ -43,6 +44,7 @@ class ModelWriter {
   const Graph::TensorInfo& info(size_t i, size_t element = 0) const {  // of a list
     return graph_.info(call_->arguments[i].tensors.at(element));
   }
+  Tensor on_meta(size_t i) const { return compiler::on_meta(call_->arguments[i], graph_).as<Tensor>(); }
   int64_t dims(size_t i) const { return static_cast<int64_t>(info(i).sizes.size()); }
   std::string in(size_t i);
   std::string in(size_t i, ScalarType dtype);               // cast to it

@@ -6,6 +6,7 @@
 
 #include "autograd/compile/onnx/format.h"
 #include "autograd/compile/onnx/model_writer.h"
+#include "core/iterator/tensor_iterator.h"
 
 namespace rush::onnx {
 
@@ -19,12 +20,7 @@ namespace {
 ScalarType operand_dtype(W& w) {
   if (w.op().starts_with("aten::logical")) return kBool;
   if (w.result().dtype != kBool) return w.result().dtype;
-  if (w.arguments() == 1) return w.info(0).dtype;
-  const auto gives_way = [](const Graph::TensorInfo& a, const Graph::TensorInfo& b) {
-    return a.is_wrapped_number && traits_of(a.dtype).kind <= traits_of(b.dtype).kind;
-  };
-  if (gives_way(w.info(0), w.info(1))) return w.info(1).dtype;
-  return gives_way(w.info(1), w.info(0)) ? w.info(0).dtype : promote_types(w.info(0).dtype, w.info(1).dtype);
+  return w.arguments() == 1 ? w.info(0).dtype : result_type(w.on_meta(0), w.on_meta(1));
 }
 
 void same(W& w, const char* node) {
