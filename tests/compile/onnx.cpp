@@ -140,7 +140,8 @@ std::vector<Case> operators() {
       {"mixed", [](auto& x, auto& y) { return x.to(kFloat64) * y + (x > 0.5).to(kFloat32) * 3; }},
       {"comparisons", [](auto& x, auto& y) { return where((x >= y).logical_or(x < -1), x, y).to(kFloat64); }},
       {"masks", [](auto& x, auto& y) { return x.masked_fill(y > 0, -2).masked_fill(x.ne(x), 1).maximum(y).neg(); }},
-      {"activations", [](auto& x, auto& y) { return elu(x, 0.7) + gelu(y) + silu(x) + x.sigmoid() * hardtanh(y); }},
+      {"activations",
+       [](auto& x, auto& y) { return elu(x, 0.7) + selu(y) + gelu(y) + silu(x) + x.sigmoid() * hardtanh(y); }},
       {"trigonometry", [](auto& x, auto& y) { return x.sin() * y.cos() + x.erf() + x.floor() + y.ceil() + x.sign(); }},
       {"softmax",
        [](auto& x, auto& y) {
@@ -189,13 +190,14 @@ std::vector<Case> operators() {
        }},
       {"all_and_any",
        [](auto& x, auto& y) {
-         return x.gt(-1).all(1, true).to(kFloat32) + x.gt(2).any(2, true) + y.gt(0).any().to(kFloat32) + y.lt(9).all();
+         return x.gt(-1).all(1, true).to(kFloat32) + x.gt(2).any(2, true) + y.gt(0).any().to(kFloat32) + y.lt(9).all() +
+                (y.abs() * 9).to(kUInt8).all(0);
        }},
       {"indices",
-       [i = tensor({2, 0}, kInt64)](auto& x, auto& y) {
+       [i = tensor({2, 0}, kInt64), from_end = tensor({{-1, 0}, {1, -2}}, kInt64)](auto& x, auto& y) {
          return x.index_select(1, i).gather(2,
                                             (y > 0).to(kInt64).unsqueeze(0).narrow(1, 0, 2).expand({x.size(0), 2, 6})) +
-                y.index({i});
+                y.index({i}) + y.index({from_end}).sum();
        }},
       {"made",
        [](auto& x, auto& y) {
@@ -333,6 +335,18 @@ TEST_CASE("what ONNX cannot say is refused where it is called") {
   CHECK(message(splits, x, {{0, 0, "batch"}}).find("divides a dynamic dimension") != std::string::npos);
   const auto scales = [](const Tensors& in) { return Tensors{in[0].clamp(0, in[0].size(0))}; };
   CHECK(message(scales, x, {{0, 0, "batch"}}).find("depends on a dynamic dimension") != std::string::npos);
+}
+
+TEST_CASE("indices that are a mask, and an ELU of a scaled input, are refused") {
+  const NoGradGuard no_grad;
+  const TemporaryFolder folder;
+  const Tensor x = rand({4, 3});
+  const auto chosen = [](const Tensor& in) { return in.index({in.select(1, 0) > 0.5}); };
+  CHECK_THROWS_WITH_AS(onnx::export_model(chosen, {x}, folder / "net.onnx"), doctest::Contains("a mask for an index"),
+                       NotImplementedError);
+  const auto scaled = [](const Tensor& in) { return ops::elu(in, 1, 1, 2); };
+  CHECK_THROWS_WITH_AS(onnx::export_model(scaled, {x}, folder / "net.onnx"), doctest::Contains("scales its input"),
+                       NotImplementedError);
 }
 
 TEST_CASE("recurrent layers that run backwards are read, and refused where they are no layer of PyTorch's") {

@@ -17,6 +17,7 @@
 #include "core/iterator/tensor_iterator.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/factory/range.h"
+#include "core/ops/index/index.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/conv.h"
 #include "core/ops/nn/linear.h"
@@ -196,10 +197,9 @@ Tensor layer_normalization(const Call& c) {
 }
 
 Tensor gather_along(const Call& c) {
-  const int64_t axis = wrap_dim(c.axis(0), c[0].dim(), "Gather");
-  if (c[1].dim() == 0) return c[0].select(axis, c.integer(1));
-  const Tensor chosen = c[0].index_select(axis, c[1].flatten());
-  return c[1].dim() == 1 ? chosen : chosen.unflatten(axis, c[1].sizes());
+  std::vector<std::optional<Tensor>> indices(static_cast<size_t>(wrap_dim(c.axis(0), c[0].dim(), "Gather")));
+  indices.emplace_back(c[1]);
+  return ops::index(c[0], indices);
 }
 
 // A size of 0 is that of the input.

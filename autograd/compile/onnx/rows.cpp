@@ -39,6 +39,12 @@ void gelu(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"approximat
 void silu(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.node("Sigmoid", {w.in(0)})})); }
 void rsqrt(W& w, const char* node) { w.give(w.node(node, {w.node("Sqrt", {w.in(0)})})); }
 
+void elu(W& w, const char* node) {
+  if (w.real(3) != 1) w.refuse("scales its input");
+  const std::string y = w.node(node, {w.in(0)}, {{"alpha", w.real(1)}});
+  w.give(w.real(2) == 1 ? y : w.node("Mul", {y, w.number(w.real(2), w.result().dtype)}));
+}
+
 void not_equal(W& w, const char* node) {
   const ScalarType dtype = operand_dtype(w);
   w.give(w.node(node, {w.node("Equal", {w.in(0, dtype), w.in(1, dtype)})}));
@@ -292,6 +298,8 @@ void index(W& w, const char* node) {
   const auto given = std::ranges::find_if(indices, [](const std::string& name) { return !name.empty(); });
   const auto others = std::ranges::count(indices, "");
   if (others + 1 != static_cast<int64_t>(indices.size())) w.refuse("has indices for several dimensions");
+  if (!is_integral(w.info(1, static_cast<size_t>(given - indices.begin())).dtype, /*include_bool=*/false))
+    w.refuse("has a mask for an index");
   w.give(w.node(node, {w.in(0), *given}, {{"axis", given - indices.begin()}}));
 }
 
@@ -320,8 +328,11 @@ void filled(W& w, const char* node) {
 void reduce(W& w, const char* node) {
   const bool has_dims = w.arguments() > 2;
   const Ints axes = has_dims ? w.dims_in(1, 0) : counted(w.info(0).sizes.size());
-  const std::string x = w.in(0, w.result().dtype);
-  w.give(axes.empty() ? x : w.node(node, {x, w.integers(axes)}, {{"keepdims", has_dims && w.flag(2)}}));
+  const bool is_bool = w.op().starts_with("aten::all") || w.op().starts_with("aten::any");
+  const ScalarType dtype = is_bool ? kBool : w.result().dtype;
+  std::string y = w.in(0, dtype);
+  if (!axes.empty()) y = w.node(node, {y, w.integers(axes)}, {{"keepdims", has_dims && w.flag(2)}});
+  w.give(w.cast(y, dtype, w.result().dtype));
 }
 
 void arg_extremum(W& w, const char* node) {
@@ -350,7 +361,7 @@ const std::vector<Row> kRows = {
     {"aten::ge.Tensor", same, "GreaterOrEqual"}, {"aten::ne.Tensor", not_equal, "Not"},
     {"aten::logical_not", same, "Not"}, {"aten::logical_and", same, "And"}, {"aten::logical_or", same, "Or"},
     {"aten::logical_xor", same, "Xor"}, {"aten::alias", nothing}, {"aten::detach", nothing}, {"aten::clone", nothing},
-    {"aten::_to_copy", cast}, {"aten::leaky_relu", with_alpha, "LeakyRelu"}, {"aten::elu", with_alpha, "Elu"},
+    {"aten::_to_copy", cast}, {"aten::leaky_relu", with_alpha, "LeakyRelu"}, {"aten::elu", elu, "Elu"},
     {"aten::gelu", gelu, "Gelu"}, {"aten::silu", silu, "Mul"}, {"aten::rsqrt", rsqrt, "Reciprocal"},
     {"aten::pow.Tensor_Scalar", power, "Pow"}, {"aten::clamp", clip, "Clip"}, {"aten::hardtanh", clip, "Clip"},
     {"aten::where.self", where, "Where"}, {"aten::masked_fill.Scalar", masked_fill, "Where"},
