@@ -45,16 +45,9 @@ std::tuple<Args...> unboxed(Stack& values, std::index_sequence<I...> /*numbers*/
   return {rush::detail::unbox<Args>(values.data(), I)...};
 }
 
-template <class Sig>
-struct ResultsOf;
+// The type of a tuple of the results.
 template <class R, class... Args>
-struct ResultsOf<R(Args...)> {
-  using type = std::tuple<std::decay_t<R>>;
-};
-template <class... T, class... Args>
-struct ResultsOf<std::tuple<T...>(Args...)> {
-  using type = std::tuple<T...>;
-};
+auto results_of(R (*)(Args...)) -> decltype(std::tuple(std::declval<std::decay_t<R>>()));
 
 inline Tensors as_tensors(Tensor gradient) { return {std::move(gradient)}; }
 inline Tensors as_tensors(Tensors gradients) { return gradients; }
@@ -85,7 +78,7 @@ inline Tensor gradient_or_zeros(const Tensor& gradient, const GradMetadata& resu
 }
 
 // The node of an operator: `apply` hands gradients, arguments and results to the derivative.
-template <auto& op, class Derivative, class Sig, class Results = typename ResultsOf<Sig>::type>
+template <auto& op, class Derivative, class Sig, class Results = decltype(results_of(std::declval<Sig*>()))>
 struct OutsideBackward;
 template <auto& op, class Derivative, class R, class... Args, class... Results>
 struct OutsideBackward<op, Derivative, R(Args...), std::tuple<Results...>> : Node {

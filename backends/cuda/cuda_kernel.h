@@ -20,17 +20,12 @@ namespace rush {
 
 namespace cuda {
 
+// The results, a Tensor or a std::tuple of Tensors.
 template <class R>
-struct KernelResults {
-  static_assert(std::is_same_v<R, Tensor>, "a kernel's result is a Tensor or a std::tuple of Tensors");
-  static std::span<const Tensor> list(const R& result) { return {&result, 1}; }
-};
-template <class... T>
-struct KernelResults<std::tuple<T...>> {
-  static std::array<Tensor, sizeof...(T)> list(const std::tuple<T...>& results) {
-    return std::apply([](const auto&... each) { return std::array<Tensor, sizeof...(T)>{each...}; }, results);
-  }
-};
+auto list_of(const R& results) {
+  return std::apply([](const auto&... each) { return std::array<Tensor, sizeof...(each)>{each...}; },
+                    std::tuple(results));
+}
 
 /// `{.grid = {blocks}, .block = {threads}, .shared = bytes}`
 using KernelShape = jit::Shape;
@@ -96,7 +91,7 @@ class OwnOperator<R(Args...)> final : public ClosureKernel<R(Args...)> {
     const KernelArgument arguments[] = {KernelArgument(args)...};
     kernel_.check(arguments, op.has_kernel(DispatchKey::Autograd));
     R results = allocate(arguments, args...);
-    const auto list = KernelResults<R>::list(results);
+    const auto list = list_of(results);
     kernel_.check_results(list, arguments);
     kernel_.launch(list, arguments, list[0].is_meta() ? KernelShape() : shape_for(results, list[0], args...));
     return results;

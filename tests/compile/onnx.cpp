@@ -139,6 +139,10 @@ std::vector<Case> operators() {
       {"integers", [](auto& x, auto& y) { return (x * 3).to(kInt64) * 2 + y.round().to(kInt64).clamp(-1, 1); }},
       {"mixed", [](auto& x, auto& y) { return x.to(kFloat64) * y + (x > 0.5).to(kFloat32) * 3; }},
       {"comparisons", [](auto& x, auto& y) { return where((x >= y).logical_or(x < -1), x, y).to(kFloat64); }},
+      {"comparisons_in_place",
+       [](auto& x, auto& y) {
+         return x.clone().gt_(y) * 2 + x.clone().ne_(0.5) + y.clone().logical_not_() + (x > 0).logical_or_(y);
+       }},
       {"masks", [](auto& x, auto& y) { return x.masked_fill(y > 0, -2).masked_fill(x.ne(x), 1).maximum(y).neg(); }},
       {"activations",
        [](auto& x, auto& y) { return elu(x, 0.7) + selu(y) + gelu(y) + silu(x) + x.sigmoid() * hardtanh(y); }},

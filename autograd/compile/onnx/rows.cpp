@@ -16,19 +16,26 @@ namespace {
 
 // ---- Element-wise
 
+// The dtype of a node's result where its inputs are of `operands`.
+ScalarType dtype_given(std::string_view node, ScalarType operands) {
+  constexpr std::string_view kPredicates[] = {
+      "And", "Equal", "Greater", "GreaterOrEqual", "IsNaN", "Less", "LessOrEqual", "Not", "Or", "Xor"};
+  return std::ranges::count(kPredicates, node) > 0 ? kBool : operands;
+}
+
 // ONNX promotes nothing: the dtype that the arguments are cast to.
-ScalarType operand_dtype(W& w) {
+ScalarType operand_dtype(W& w, std::string_view node) {
   if (w.op().starts_with("aten::logical")) return kBool;
-  if (w.result().dtype != kBool) return w.result().dtype;
+  if (dtype_given(node, kFloat32) != kBool) return w.result().dtype;
   return w.arguments() == 1 ? w.info(0).dtype : result_type(w.on_meta(0), w.on_meta(1));
 }
 
 void same(W& w, const char* node) {
-  const ScalarType dtype = operand_dtype(w);
+  const ScalarType dtype = operand_dtype(w, node);
   Names inputs = {w.in(0, dtype)};
   if (w.arguments() > 1) inputs.push_back(w.in(1, dtype));
   if (w.arguments() > 2 && w.real(2) != 1) inputs[1] = w.node("Mul", {inputs[1], w.number(w.real(2), dtype)});  // alpha
-  w.give(w.node(node, inputs));
+  w.give(w.cast(w.node(node, inputs), dtype_given(node, dtype), w.result().dtype));  // in place it has another
 }
 
 void nothing(W& w, const char* /*node*/) { w.give(w.in(0)); }
@@ -46,8 +53,9 @@ void elu(W& w, const char* node) {
 }
 
 void not_equal(W& w, const char* node) {
-  const ScalarType dtype = operand_dtype(w);
-  w.give(w.node(node, {w.node("Equal", {w.in(0, dtype), w.in(1, dtype)})}));
+  const ScalarType dtype = operand_dtype(w, node);
+  const std::string differ = w.node(node, {w.node("Equal", {w.in(0, dtype), w.in(1, dtype)})});
+  w.give(w.cast(differ, kBool, w.result().dtype));
 }
 
 void power(W& w, const char* node) {
