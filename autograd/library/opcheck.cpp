@@ -106,6 +106,17 @@ class Check {
     report_.left_out.push_back(str(parts...));
   }
 
+  // Whether `step` returns; what it throws is told in `lines`.
+  static bool attempt(std::vector<std::string>& lines, const char* what, const std::function<void()>& step) {
+    try {
+      step();
+      return true;
+    } catch (const std::exception& error) {
+      lines.push_back(str(what, " throws: ", error.what()));
+      return false;
+    }
+  }
+
   std::string argument(size_t i) const { return str("argument #", i, " '", schema_.arguments[i].name, "'"); }
   Stack copies() const { return map_tensors(arguments_, copy_of); }
   // The results.
@@ -118,13 +129,7 @@ class Check {
   bool call_without_recording() {
     const NoGradGuard no_grad;
     used_ = copies();
-    try {
-      results_ = call(used_);
-      return true;
-    } catch (const std::exception& error) {
-      problem("the call throws: ", error.what());
-      return false;
-    }
+    return attempt(report_.problems, "the call", [&] { results_ = call(used_); });
   }
 
   void writes() {
@@ -163,13 +168,7 @@ class Check {
     for (Value& value : given) {
       if (value.is<Device>()) value = Device(kMeta);
     }
-    try {
-      results = call(given);
-    } catch (const NotImplementedError& error) {
-      return problem("there is no meta function: ", error.msg());
-    } catch (const std::exception& error) {
-      return problem("the meta function throws: ", error.what());
-    }
+    if (!attempt(report_.problems, "the meta function", [&] { results = call(given); })) return;
     for (size_t r = 0; r < results_.size(); ++r)
       compare_with_meta(r, defined_tensors(results_[r]), defined_tensors(results[r]));
   }
@@ -196,14 +195,11 @@ class Check {
   }
   void strides() {
     const NoGradGuard no_grad;
-    try {
-      const Stack results = call(map_tensors(arguments_, in_reverse));
-      if (!are_close(results_, results, options_.rtol, options_.atol)) {
-        problem("the results are others when the arguments have other strides: the kernel ignores them");
-      }
-    } catch (const std::exception& error) {
-      left_out("the results for other strides: ", error.what());
-    }
+    Stack results;
+    const auto run = [&] { results = call(map_tensors(arguments_, in_reverse)); };
+    if (!attempt(report_.left_out, "the call with other strides", run)) return;
+    if (!are_close(results_, results, options_.rtol, options_.atol))
+      problem("the results are others when the arguments have other strides: the kernel ignores them");
   }
 
   bool calls_by_name() {
@@ -215,14 +211,12 @@ class Check {
     std::vector<std::pair<std::string, Value>> named;
     Stack given = copies();
     for (size_t i = 0; i < given.size(); ++i) named.emplace_back(schema_.arguments[i].name, given[i]);
-    try {
-      const Stack results = call_operator(op_.name(), {}, named);
-      if (are_close(results_, results, 0, 0)) return true;
-      problem("a call by name gives other results than the call before");
-    } catch (const std::exception& error) {
-      problem("a call by name throws: ", error.what());
-    }
-    return false;
+    Stack results;
+    const auto run = [&] { results = call_operator(op_.name(), {}, named); };
+    if (!attempt(report_.problems, "a call by name", run)) return false;
+    const bool is_same = are_close(results_, results, 0, 0);
+    if (!is_same) problem("a call by name gives other results than the call before");
+    return is_same;
   }
 
   // The arguments' tensors that require gradients, as float64.
@@ -258,20 +252,14 @@ class Check {
       return problem("an argument requires a gradient, and there is no derivative: register_autograd gives one");
     }
     Tensors results;
-    try {
-      results = differentiable_results(inputs);
-    } catch (const std::exception& error) {
-      return left_out("the derivative: the call with float64 copies throws: ", error.what());
-    }
+    const auto run = [&] { results = differentiable_results(inputs); };
+    if (!attempt(report_.left_out, "the derivative: the call with float64 copies", run)) return;
     if (std::none_of(results.begin(), results.end(), [](const Tensor& each) { return each.requires_grad(); })) {
       return problem("an argument requires a gradient, and no result does");
     }
-    try {
-      autograd::gradcheck([&](const Tensors& given) { return differentiable_results(given); }, inputs,
-                          options_.gradcheck);
-    } catch (const std::exception& error) {
-      problem("the derivative is wrong: ", error.what());
-    }
+    const auto again = [&](const Tensors& given) { return differentiable_results(given); };
+    attempt(report_.problems, "the derivative is wrong: gradcheck",
+            [&] { autograd::gradcheck(again, inputs, options_.gradcheck); });
   }
 
   void devices() {
