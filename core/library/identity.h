@@ -39,6 +39,6 @@ struct Identity {
   uint32_t layout = detail::layout_hash();
 };
 
-inline constexpr Identity kIdentity;
+inline constexpr Identity kIdentity{};
 
 }  // namespace rush::library
