@@ -1,6 +1,7 @@
 // Protocol buffers' wire format (https://protobuf.dev/programming-guides/encoding), as far as event files and ONNX need
 // it.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <string>
@@ -63,72 +64,99 @@ class ProtoMessage {
   std::string bytes_;
 };
 
-/// Goes through the fields of a message, whose bytes must outlive it: `while (reader.next()) switch (reader.field())`.
-/// The bytes are taken for hostile.
-class ProtoReader {
+/// The fields of a message, whose bytes must outlive it and are taken for hostile. Of a field that is given several
+/// times the last counts, unless it is asked for as a list; a field must be of the type that it is asked for as, else
+/// IOError is thrown.
+class ProtoFields {
  public:
-  explicit ProtoReader(std::string_view bytes) : left_(bytes) {}
-
-  /// Goes to the next field; false after the last. Throws IOError when the bytes are no message.
-  bool next() {
-    if (left_.empty()) return false;
-    const uint64_t tag = varint();
-    field_ = static_cast<uint32_t>(tag >> 3);
-    type_ = static_cast<ProtoType>(tag & 7);
-    switch (type_) {
-      case ProtoType::Varint: number_ = varint(); break;
-      case ProtoType::Fixed64: number_ = fixed(8); break;
-      case ProtoType::Fixed32: number_ = fixed(4); break;
-      case ProtoType::Length: text_ = take(varint()); break;
-      default: RUSH_THROW(IOError, "a field has the unknown wire type ", tag & 7);
-    }
-    return true;
+  /// Throws IOError when the bytes are no message.
+  explicit ProtoFields(std::string_view bytes) {
+    while (!bytes.empty()) fields_.push_back(next(bytes));
   }
-  uint32_t field() const { return field_; }
 
-  // The value of the field, which must be of that type: they throw IOError for another.
-  int64_t integer() const { return static_cast<int64_t>(number(ProtoType::Varint)); }
-  float float32() const { return std::bit_cast<float>(static_cast<uint32_t>(number(ProtoType::Fixed32))); }
+  bool has(uint32_t number) const { return last(number) != nullptr; }
+  int64_t integer(uint32_t number, int64_t otherwise = 0) const {
+    const Field* field = last(number);
+    return field ? static_cast<int64_t>(field->as(ProtoType::Varint).bits) : otherwise;
+  }
+  float float32(uint32_t number) const {
+    const Field* field = last(number);
+    return field ? std::bit_cast<float>(static_cast<uint32_t>(field->as(ProtoType::Fixed32).bits)) : 0;
+  }
   /// A string, bytes, or the bytes of a message.
-  std::string_view text() const {
-    require(ProtoType::Length);
-    return text_;
+  std::string_view text(uint32_t number) const {
+    const Field* field = last(number);
+    return field ? field->as(ProtoType::Length).text : std::string_view();
   }
-  /// Appends the value of a repeated integer, or all of them where they are packed.
-  void append_to(std::vector<int64_t>& list) const {
-    if (type_ != ProtoType::Length) return list.push_back(integer());
-    for (ProtoReader packed(text_); !packed.left_.empty();) list.push_back(static_cast<int64_t>(packed.varint()));
+  std::vector<std::string_view> texts(uint32_t number) const {
+    std::vector<std::string_view> all;
+    for (const Field& each : fields_) {
+      if (each.number == number) all.push_back(each.as(ProtoType::Length).text);
+    }
+    return all;
+  }
+  /// A repeated integer, packed or not.
+  std::vector<int64_t> integers(uint32_t number) const {
+    std::vector<int64_t> all;
+    for (const Field& each : fields_) {
+      if (each.number != number) continue;
+      if (each.type != ProtoType::Length) all.push_back(static_cast<int64_t>(each.as(ProtoType::Varint).bits));
+      for (std::string_view left = each.text; !left.empty();) all.push_back(static_cast<int64_t>(varint(left)));
+    }
+    return all;
   }
 
  private:
-  void require(ProtoType type) const { RUSH_CHECK_IO(type_ == type, "field ", field_, " has another type"); }
-  uint64_t number(ProtoType type) const {
-    require(type);
-    return number_;
+  struct Field {
+    uint32_t number;
+    ProtoType type;
+    uint64_t bits = 0;           // of a number
+    std::string_view text = {};  // of Length
+    const Field& as(ProtoType expected) const {
+      RUSH_CHECK_IO(type == expected, "field ", number, " has another type");
+      return *this;
+    }
+  };
+
+  const Field* last(uint32_t number) const {
+    const auto found =
+        std::find_if(fields_.rbegin(), fields_.rend(), [&](const Field& f) { return f.number == number; });
+    return found == fields_.rend() ? nullptr : &*found;
   }
-  std::string_view take(uint64_t size) {
-    RUSH_CHECK_IO(size <= left_.size(), "the message is cut off");
-    const std::string_view taken = left_.substr(0, static_cast<size_t>(size));
-    left_.remove_prefix(taken.size());
+
+  // These take what they read off the front.
+  static Field next(std::string_view& left) {
+    const uint64_t tag = varint(left);
+    Field field{static_cast<uint32_t>(tag >> 3), static_cast<ProtoType>(tag & 7)};
+    switch (field.type) {
+      case ProtoType::Varint: field.bits = varint(left); break;
+      case ProtoType::Fixed64: field.bits = fixed(left, 8); break;
+      case ProtoType::Fixed32: field.bits = fixed(left, 4); break;
+      case ProtoType::Length: field.text = take(left, varint(left)); break;
+      default: RUSH_THROW(IOError, "a field has the unknown wire type ", tag & 7);
+    }
+    return field;
+  }
+  static std::string_view take(std::string_view& left, uint64_t size) {
+    RUSH_CHECK_IO(size <= left.size(), "the message is cut off");
+    const std::string_view taken = left.substr(0, static_cast<size_t>(size));
+    left.remove_prefix(taken.size());
     return taken;
   }
-  uint64_t fixed(size_t count) {
-    return get_little_endian(reinterpret_cast<const uint8_t*>(take(count).data()), count);
+  static uint64_t fixed(std::string_view& left, size_t count) {
+    return get_little_endian(reinterpret_cast<const uint8_t*>(take(left, count).data()), count);
   }
-  uint64_t varint() {
+  static uint64_t varint(std::string_view& left) {
     uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {
-      const auto byte = static_cast<uint8_t>(take(1)[0]);
+      const auto byte = static_cast<uint8_t>(take(left, 1)[0]);
       value |= uint64_t{byte & 0x7fu} << shift;
       if (byte < 0x80) return value;
     }
     RUSH_THROW(IOError, "a number has more than 64 bits");
   }
 
-  std::string_view left_, text_;
-  uint32_t field_ = 0;
-  ProtoType type_ = ProtoType::Varint;
-  uint64_t number_ = 0;
+  std::vector<Field> fields_;
 };
 
 }  // namespace rush::io

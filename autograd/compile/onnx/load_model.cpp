@@ -34,7 +34,7 @@
 
 namespace rush::onnx {
 
-using io::ProtoReader;
+using io::ProtoFields;
 
 namespace {
 
@@ -49,24 +49,12 @@ ScalarType dtype_of(int64_t data_type) {
 }
 
 std::pair<std::string, Tensor> read_tensor(std::string_view bytes) {
-  std::string name;
-  Ints sizes, numbers;
-  ScalarType dtype = kFloat32;
-  std::string_view data;
-  for (ProtoReader reader(bytes); reader.next();) {
-    switch (reader.field()) {
-      case tensor::dims: reader.append_to(sizes); break;
-      case tensor::data_type: dtype = dtype_of(reader.integer()); break;
-      case tensor::int64_data: reader.append_to(numbers); break;
-      case tensor::name: name = reader.text(); break;
-      case tensor::float_data:
-      case tensor::raw_data: data = reader.text(); break;
-      case tensor::data_location:
-        RUSH_CHECK_NOT_IMPLEMENTED(reader.integer() == 0, "weights lie in other files");
-        break;
-      default: break;
-    }
-  }
+  const ProtoFields fields(bytes);
+  RUSH_CHECK_NOT_IMPLEMENTED(fields.integer(tensor::data_location) == 0, "weights lie in other files");
+  const std::string name(fields.text(tensor::name));
+  const Ints sizes = fields.integers(tensor::dims), numbers = fields.integers(tensor::int64_data);
+  const ScalarType dtype = dtype_of(fields.integer(tensor::data_type, 1));
+  std::string_view data = fields.text(fields.has(tensor::raw_data) ? tensor::raw_data : tensor::float_data);
   if (!numbers.empty()) data = {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(int64_t)};
   const bool is_shape = std::ranges::all_of(sizes, [](int64_t size) { return size >= 0; });
   const auto size = is_shape ? io::array_bytes(sizes, dtype) : std::nullopt;
@@ -89,25 +77,16 @@ struct Node {
   std::vector<size_t> last_used = {};  // values that no later node reads
 };
 
-void read_attribute(std::string_view bytes, Node& node) {
-  std::string name;
-  Value value;
-  Ints ints;
+std::pair<std::string, Value> read_attribute(std::string_view bytes) {
+  const ProtoFields fields(bytes);
+  Value value = fields.integers(attribute::ints);
+  if (fields.has(attribute::f)) value = static_cast<double>(fields.float32(attribute::f));
+  if (fields.has(attribute::i)) value = fields.integer(attribute::i);
+  if (fields.has(attribute::s)) value = std::string(fields.text(attribute::s));
+  if (fields.has(attribute::t)) value = read_tensor(fields.text(attribute::t)).second;
   std::string texts;
-  for (ProtoReader reader(bytes); reader.next();) {
-    switch (reader.field()) {
-      case attribute::name: name = reader.text(); break;
-      case attribute::f: value = static_cast<double>(reader.float32()); break;
-      case attribute::i: value = reader.integer(); break;
-      case attribute::s: value = std::string(reader.text()); break;
-      case attribute::t: value = read_tensor(reader.text()).second; break;
-      case attribute::ints: reader.append_to(ints); break;
-      case attribute::strings: texts.append(reader.text()).append(" "); break;
-      default: break;
-    }
-  }
-  if (value.is_none()) value = texts.empty() ? Value(ints) : Value(texts);
-  node.attributes[name] = value;
+  for (const std::string_view each : fields.texts(attribute::strings)) texts.append(each).append(" ");
+  return {std::string(fields.text(attribute::name)), texts.empty() ? value : texts};
 }
 
 // ---- What a node does
@@ -373,13 +352,11 @@ const ReadRow kReadRows[] = {
 class Model {
  public:
   Model(std::string_view bytes, Device device) : device_(device) {
+    const ProtoFields fields(bytes);
     int64_t opset = 0;
-    for_each(bytes, model::opset_import, [&](std::string_view text) {
-      for (ProtoReader reader(text); reader.next();) {
-        if (reader.field() == 2) opset = std::max(opset, reader.integer());
-      }
-    });
-    for_each(bytes, model::graph, [&](std::string_view text) { read_graph(text); });
+    for (const std::string_view each : fields.texts(model::opset_import))
+      opset = std::max(opset, ProtoFields(each).integer(2));
+    read_graph(fields.text(model::graph));
     RUSH_CHECK_IO(!outputs_.empty(), "it has no graph with outputs");
     RUSH_CHECK_NOT_IMPLEMENTED(opset >= 13, "opset ", opset, ", of which load_model reads 13 and later");
   }
@@ -402,29 +379,17 @@ class Model {
   }
 
  private:
-  // Calls visit(text) for each of these fields.
-  template <class Visit>
-  static void for_each(std::string_view bytes, uint32_t field, const Visit& visit) {
-    for (ProtoReader reader(bytes); reader.next();) {
-      if (reader.field() == field) visit(reader.text());
-    }
-  }
-
-  static std::string name_of(std::string_view value_info) {
-    std::string name;
-    for_each(value_info, 1, [&](std::string_view text) { name = text; });
-    return name;
-  }
-
   // Whatever their order in the file: nodes name what the others give.
   void read_graph(std::string_view bytes) {
-    for_each(bytes, graph::initializer, [&](std::string_view text) { read_initializer(text); });
-    for_each(bytes, graph::input, [&](std::string_view text) {
-      const std::string name = name_of(text);
+    const ProtoFields fields(bytes);
+    for (const std::string_view each : fields.texts(graph::initializer)) read_initializer(each);
+    for (const std::string_view each : fields.texts(graph::input)) {
+      const std::string name(ProtoFields(each).text(1));
       if (!places_.contains(name)) inputs_.push_back(new_place(name));  // an initializer may be named there, too
-    });
-    for_each(bytes, graph::node, [&](std::string_view text) { read_node(text); });
-    for_each(bytes, graph::output, [&](std::string_view text) { outputs_.push_back(place_of(name_of(text))); });
+    }
+    for (const std::string_view each : fields.texts(graph::node)) read_node(each);
+    for (const std::string_view each : fields.texts(graph::output))
+      outputs_.push_back(place_of(std::string(ProtoFields(each).text(1))));
     constants_.resize(count_);
     find_last_uses();
   }
@@ -437,19 +402,14 @@ class Model {
   }
 
   void read_node(std::string_view bytes) {
+    const ProtoFields fields(bytes);
     Node node;
-    std::vector<std::string> outputs;
-    for (ProtoReader reader(bytes); reader.next();) {
-      switch (reader.field()) {
-        case node::input: node.inputs.push_back(place_of(std::string(reader.text()))); break;
-        case node::output: outputs.emplace_back(reader.text()); break;
-        case node::op_type: node.op = reader.text(); break;
-        case node::attribute: read_attribute(reader.text(), node); break;
-        default: break;
-      }
-    }
+    node.op = fields.text(node::op_type);
+    for (const std::string_view each : fields.texts(node::input)) node.inputs.push_back(place_of(std::string(each)));
+    for (const std::string_view each : fields.texts(node::attribute)) node.attributes.insert(read_attribute(each));
     find_operator(node);
-    for (const std::string& output : outputs) node.outputs.push_back(output.empty() ? 0 : new_place(output));
+    for (const std::string_view each : fields.texts(node::output))
+      node.outputs.push_back(each.empty() ? 0 : new_place(std::string(each)));
     nodes_.push_back(std::move(node));
   }
 
