@@ -1,8 +1,6 @@
 // kRows: what stands for each operator in ONNX. https://onnx.ai/onnx/operators
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "autograd/compile/onnx/format.h"
 #include "autograd/compile/onnx/model_writer.h"
