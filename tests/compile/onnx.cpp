@@ -318,6 +318,10 @@ TEST_CASE("what ONNX cannot say is refused where it is called") {
   nn::Sequential norm(nn::BatchNorm2d(2));
   const auto train = [&](const Tensors& in) { return Tensors{norm->forward(in[0])}; };
   CHECK(message(train, x).find("as modules in training mode do") != std::string::npos);
+  const auto drops = [](const Tensors& in) {
+    return Tensors{std::get<0>(add_layer_norm(in[0], in[0], {3}, {}, {}, 1e-5, {}, 0.5))};
+  };
+  CHECK(message(drops, x).find("is in training mode") != std::string::npos);
 
   nn::LSTM lstm(nn::LSTMOptions(3, 4).num_layers(2).dropout(0.5));
   const auto recur = [&](const Tensors& in) { return Tensors{std::get<0>(lstm->forward(in[0][0]))}; };

@@ -216,6 +216,7 @@ std::string layer_norm_of(W& w, const std::string& x, size_t sizes) {
 void layer_norm(W& w, const char* /*node*/) { w.give(layer_norm_of(w, w.in(0), 1)); }
 
 void add_layer_norm(W& w, const char* node) {
+  if (w.real(6) != 0) w.refuse("is in training mode: call eval() before");
   const std::string sum = w.node(node, {w.in(0), w.in(1)});
   w.give(layer_norm_of(w, sum, 2));
   w.give(sum, 1);
