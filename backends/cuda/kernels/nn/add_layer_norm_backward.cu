@@ -58,10 +58,10 @@ struct AddLayerNormBackwardLoop {
                                  data_or_null<bool>(mask),
                                  Scalar(scale).to<Math>()};
     // Null counts as aligned.
-    const bool wide = rows_are_wide<T>(columns, call.dy, call.x, call.dx, call.through, call.lowered);
+    const bool wide = rows_are_wide<T>(columns, call.dy, call.x, call.dx, call.through, call.lowered, call.mask);
     if (call.rows == 0 || columns == 0 || !wide || columns > RowAccess<T, true, kHold>::kLongest) return false;
     const GradientSums<Math, L> sums{data_or_null<Math>(grad_weight), data_or_null<Math>(grad_bias),
-                                   data_or_null<L>(grad_sums)};
+                                     data_or_null<L>(grad_sums)};
     if (!held<true, true>(kernels::add_layer_norm_backward.name(), call, sums))
       native::store_column_sums(grad_sums, grad_other);
     return true;
