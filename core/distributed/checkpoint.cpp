@@ -1,6 +1,5 @@
 #include "core/distributed/checkpoint.h"
 
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -31,26 +30,6 @@ namespace {
 enum class Failure : char { Value = 1, Io, Other };
 
 std::string failure_text(Failure kind, const std::string& message) { return static_cast<char>(kind) + message; }
-
-// What each member says, in the order of the members.
-std::vector<std::string> all_gather_texts(const std::string& own, const Group& group) {
-  const auto count = static_cast<int64_t>(group->size());
-  const auto on_cpu = [](ScalarType dtype) { return TensorOptions(dtype).device(kCPU); };
-  const Tensor lengths = empty({count}, on_cpu(kInt64));
-  all_gather_into_tensor(lengths, full({1}, static_cast<int64_t>(own.size()), on_cpu(kInt64)), group);
-  const int64_t most = lengths.max().item<int64_t>();
-  const Tensor padded = zeros({most}, on_cpu(kUInt8)), all = empty({count, most}, on_cpu(kUInt8));
-  if (most > 0) {
-    std::memcpy(padded.data_ptr(), own.data(), own.size());
-    all_gather_into_tensor(all, padded, group);
-  }
-  std::vector<std::string> texts;
-  for (int64_t i = 0; i < count; ++i) {
-    texts.emplace_back(static_cast<const char*>(all.data_ptr()) + i * most,
-                       static_cast<size_t>(lengths.data_ptr<int64_t>()[i]));
-  }
-  return texts;
-}
 
 // Has each process do its part, and tell the others a text. Where one has thrown, all throw what the first of them has.
 template <class Body>
@@ -165,6 +144,16 @@ void try_to_remove_other_saves(const std::string& folder) {
   }
 }
 
+// What `body` throws is told to the other processes by wait().
+template <class Body>
+void keep_failure(PendingSave::Work& work, const Body& body) {
+  try {
+    body();
+  } catch (...) {
+    work.failure = std::current_exception();
+  }
+}
+
 // Calls `body`, and where that fails removes what was written.
 template <class Body>
 void or_clean_up(const PendingSave::Work& work, const Body& body) {
@@ -184,7 +173,7 @@ std::weak_ptr<PendingSave>& pending_save() {
 // What comes before the writing of the parts, with all processes.
 std::unique_ptr<PendingSave::Work> begin_save(const std::string& folder, const std::vector<TensorPart>& parts,
                                               const SaveOptions& options) {
-  RUSH_CHECK_DISTRIBUTED(options.group, "save_parts: this process is no member of the group");
+  detail::check_member("save_parts", options.group);
   if (const std::shared_ptr<PendingSave> pending = pending_save().lock()) pending->wait();
   const Group& group = options.group;
   const bool is_first = group->rank() == 0;
@@ -236,30 +225,17 @@ void PendingSave::wait() {
 
 void save_parts(const std::string& folder, const std::vector<TensorPart>& parts, const SaveOptions& options) {
   std::unique_ptr<PendingSave::Work> work = begin_save(folder, parts, options);
-  try {
-    write(*work);
-  } catch (...) {
-    work->failure = std::current_exception();
-  }
+  keep_failure(*work, [&] { write(*work); });
   PendingSave(std::move(work)).wait();
 }
 
 std::shared_ptr<PendingSave> save_parts_async(const std::string& folder, const std::vector<TensorPart>& parts,
                                               const SaveOptions& options) {
   std::unique_ptr<PendingSave::Work> work = begin_save(folder, parts, options);
-  PendingSave::Work* const writing = work.get();
-  try {
-    for (TensorPart& part : work->parts) copy_to_host(part);
-    work->thread.emplace([writing] {
-      try {
-        write(*writing);
-      } catch (...) {
-        writing->failure = std::current_exception();
-      }
-    });
-  } catch (...) {
-    work->failure = std::current_exception();
-  }
+  keep_failure(*work, [writing = work.get()] {
+    for (TensorPart& part : writing->parts) copy_to_host(part);
+    writing->thread.emplace([writing] { keep_failure(*writing, [&] { write(*writing); }); });
+  });
   const auto pending = std::make_shared<PendingSave>(std::move(work));
   pending_save() = pending;
   return pending;

@@ -1,8 +1,6 @@
 #include "core/distributed/collectives.h"
 
 #include <algorithm>
-#include <cstring>
-#include <numeric>
 
 #include "core/debug/stack_trace.h"
 #include "core/distributed/flight_recorder.h"
@@ -16,48 +14,44 @@ namespace {
 constexpr const char* kSend = "send";  // which meet one other process alone
 constexpr const char* kRecv = "recv";
 
-// What a process says of its next collective before it begins: Note [Collectives that differ].
-class Announcement {
- public:
-  explicit Announcement(const CollectiveRecord& record) {
-    const std::string what = str(record.number, ' ', record.what());
-    what.copy(what_, sizeof(what_) - 1);
-    record.caller.copy(caller_, sizeof(caller_) - 1);
+// What each member of the group says.
+std::vector<std::string> texts_of_all(ProcessGroup& group, const std::string& own) {
+  const auto count = static_cast<int64_t>(group.size());
+  const auto on = [](ScalarType dtype, Device device) { return TensorOptions(dtype).device(device); };
+  const Tensor lengths = empty({count}, on(kInt64, group.device()));
+  group.all_gather(lengths, full({1}, static_cast<int64_t>(own.size()), lengths.options()))->wait();
+  const int64_t most = lengths.max().item<int64_t>();
+  const Tensor padded = zeros({most}, on(kUInt8, kCPU)), all = empty({count, most}, on(kUInt8, group.device()));
+  std::copy(own.begin(), own.end(), padded.data_ptr<uint8_t>());
+  if (most > 0) group.all_gather(all, padded.to(group.device()))->wait();
+  const Tensor bytes = all.cpu(), sizes = lengths.cpu();
+  std::vector<std::string> texts;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint8_t* text = bytes.data_ptr<uint8_t>() + i * most;
+    texts.emplace_back(text, text + sizes.data_ptr<int64_t>()[i]);
   }
-  Announcement() = default;
+  return texts;
+}
 
-  bool agrees_with(const Announcement& other) const { return std::strcmp(what_, other.what_) == 0; }
-  std::string text() const {
-    return str("number ", what_, caller_[0] ? " [called from " : "", caller_, caller_[0] ? "]" : "");
-  }
-
- private:
-  char what_[200] = "", caller_[312] = "";
-};
-
-// Throws DistributedError, on every process, unless all are about to do the same.
+// Throws DistributedError, on every process, unless all are about to do the same: Note [Collectives that differ].
 void check_agreement(ProcessGroup& group, const CollectiveRecord& record) {
-  const auto bytes = static_cast<int64_t>(sizeof(Announcement));
-  const Announcement own(record);
-  const Tensor said = empty({bytes}, TensorOptions(kUInt8).device(kCPU)),
-               all = empty({group.size(), bytes}, TensorOptions(kUInt8).device(group.device()));
-  std::memcpy(said.data_ptr(), &own, sizeof(own));
-  group.all_gather(all, said.to(group.device()))->wait();
-  const Tensor heard = all.cpu();
-  std::vector<Announcement> announcements(static_cast<size_t>(group.size()));
-  std::memcpy(announcements.data(), heard.data_ptr(), static_cast<size_t>(heard.numel()));
-  for (size_t i = 1; i < announcements.size(); ++i) {
-    RUSH_CHECK_DISTRIBUTED(announcements[i].agrees_with(announcements[0]), "the collectives of the group '",
-                           group.name(), "' differ: rank 0 calls ", announcements[0].text(), ", rank ", i, " calls ",
-                           announcements[i].text());
-  }
+  const std::vector<std::string> calls = texts_of_all(group, str(record.number, ' ', record.what()));
+  const auto is_other = [&](const std::string& call) { return call != calls[0]; };
+  const auto other = static_cast<size_t>(std::ranges::find_if(calls, is_other) - calls.begin());
+  if (other == calls.size()) return;
+  const std::vector<std::string> callers = texts_of_all(group, record.caller);
+  const auto text = [&](size_t i) {
+    return str("number ", calls[i], callers[i].empty() ? "" : str(" [called from ", callers[i], "]"));
+  };
+  RUSH_THROW(DistributedError, "the collectives of the group '", group.name(), "' differ: rank 0 calls ", text(0),
+             ", rank ", other, " calls ", text(other));
 }
 
 // One call: brings its tensors to where the group reads them, and results back to where they belong.
 class Call {
  public:
   Call(const char* who, const Group& group, bool async_op) : who_(who), group_(group.get()), async_op_(async_op) {
-    RUSH_CHECK_DISTRIBUTED(group, who, ": this process is no member of the group");
+    detail::check_member(who, group);
     device_ = group->device();
   }
 
@@ -341,9 +335,8 @@ WorkPtr all_to_all(TensorList outputs, TensorList inputs, const Group& group, bo
   Call call("all_to_all", group, async_op);
   const auto count = static_cast<size_t>(call.group().size());
   RUSH_CHECK_VALUE(outputs.size() == count && inputs.size() == count,
-                   "all_to_all: expected an output and an input for "
-                   "each of ",
-                   count, " processes, got ", outputs.size(), " and ", inputs.size());
+                   "all_to_all: expected an output and an input for each of ", count, " processes, got ",
+                   outputs.size(), " and ", inputs.size());
   call.check(outputs);
   call.check(inputs);
   const Tensor staged = call.written_to_all(outputs), read = call.joined(inputs);
@@ -383,6 +376,15 @@ void recv(const Tensor& tensor, int src, const Group& group, int tag) { irecv(te
 WorkPtr barrier(const Group& group, bool async_op) {
   Call call("barrier", group, async_op);
   return call.run([&] { return group->barrier(); });
+}
+
+std::vector<std::string> all_gather_texts(const std::string& own, const Group& group) {
+  std::vector<std::string> texts;
+  Call("all_gather_texts", group, /*async_op=*/false).run([&] {
+    texts = texts_of_all(*group, own);
+    return Work::completed();
+  });
+  return texts;
 }
 
 }  // namespace rush::distributed

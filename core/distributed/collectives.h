@@ -1,6 +1,7 @@
 // Collectives in place, by torch.distributed's names: what processes of a group tell each other, see Note
 // [Collectives].
 #pragma once
+#include <string>
 #include <vector>
 
 #include "core/distributed/init.h"
@@ -60,5 +61,8 @@ WorkPtr irecv(const Tensor& tensor, int src, const Group& group = world(), int t
 
 /// Returns when every process of the group has called it.
 WorkPtr barrier(const Group& group = world(), bool async_op = false);
+
+/// What each member says, texts of any length, in the order of the members. torch.distributed.all_gather_object.
+std::vector<std::string> all_gather_texts(const std::string& own, const Group& group = world());
 
 }  // namespace rush::distributed

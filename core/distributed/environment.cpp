@@ -46,6 +46,13 @@ void check_below(const char* rank_name, std::optional<int> rank, const char* siz
 
 }  // namespace
 
+std::pair<int, int> Environment::place(std::optional<int> given_rank, std::optional<int> given_size) const {
+  const int own = given_rank.value_or(rank.value_or(0)), size = given_size.value_or(world_size.value_or(1));
+  RUSH_CHECK_VALUE(own >= 0 && own < size, "init_process_group: expected a rank from 0 to ", size - 1, ", got ", own,
+                   " of ", size);
+  return {own, size};
+}
+
 Environment read_environment() {
   constexpr int kMost = 1 << 30;
   Environment environment;

@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace rush::distributed {
 
@@ -14,6 +15,10 @@ struct Environment {
   std::optional<int> master_port;
   std::optional<int> timeout_seconds;  // RUSH_DISTRIBUTED_TIMEOUT: how long collectives wait for other processes
   bool started_by_mpi = false;         // mpirun, or srun with PMI or PMIx: MPI finds the other processes
+
+  /// The rank and the number of processes as given, else as here, else 0 and 1. Throws ValueError unless the rank is
+  /// from 0 on and below the number.
+  std::pair<int, int> place(std::optional<int> given_rank, std::optional<int> given_size) const;
 };
 
 /// Reads torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT), else those of

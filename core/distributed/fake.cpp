@@ -65,14 +65,8 @@ class FakeGroup final : public ProcessGroup {
 }  // namespace
 
 Group make_fake_group(std::optional<int> rank, std::optional<int> world_size) {
-  const Environment environment = read_environment();
-  const int own = rank.value_or(environment.rank.value_or(0));
-  const int size = world_size.value_or(environment.world_size.value_or(1));
-  RUSH_CHECK_VALUE(own >= 0 && own < size, "init_process_group: expected a rank from 0 to ", size - 1, ", got ", own,
-                   " of ", size);
-  std::vector<int> ranks(static_cast<size_t>(size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return std::make_shared<FakeGroup>("default", std::move(ranks), own);
+  const auto [own, size] = read_environment().place(rank, world_size);
+  return std::make_shared<FakeGroup>("default", detail::ranks_of_world(size), own);
 }
 
 }  // namespace rush::distributed

@@ -1,6 +1,5 @@
 #include "core/distributed/flight_recorder.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -44,33 +43,20 @@ std::string CollectiveRecord::what() const {
 
 void FlightRecorder::add(CollectiveRecord record) {
   const std::lock_guard lock(mutex_);
-  if (record.number != 0) {
-    const auto known = std::ranges::find(numbers_, record.group, &std::pair<std::string, uint64_t>::first);
-    if (known == numbers_.end()) {
-      numbers_.emplace_back(record.group, record.number);
-    } else {
-      known->second = record.number;
-    }
-  }
-  if (records_.size() < kMostRecords) {
-    records_.push_back(std::move(record));
-  } else {
-    records_[oldest_] = std::move(record);
-    oldest_ = (oldest_ + 1) % kMostRecords;
-  }
+  if (record.number != 0) numbers_[record.group] = record.number;
+  if (records_.size() == kMostRecords) records_.pop_front();
+  records_.push_back(std::move(record));
 }
 
 uint64_t FlightRecorder::next_number(const std::string& group) const {
   const std::lock_guard lock(mutex_);
-  const auto known = std::ranges::find(numbers_, group, &std::pair<std::string, uint64_t>::first);
-  return known == numbers_.end() ? 1 : known->second + 1;
+  const auto last = numbers_.find(group);
+  return last == numbers_.end() ? 1 : last->second + 1;
 }
 
 std::vector<CollectiveRecord> FlightRecorder::records() const {
   const std::lock_guard lock(mutex_);
-  std::vector<CollectiveRecord> all = records_;
-  std::ranges::rotate(all, all.begin() + static_cast<std::ptrdiff_t>(oldest_));
-  return all;
+  return {records_.begin(), records_.end()};
 }
 
 void FlightRecorder::write(const std::string& path) const {
@@ -85,7 +71,6 @@ void FlightRecorder::clear() {
   const std::lock_guard lock(mutex_);
   records_.clear();
   numbers_.clear();
-  oldest_ = 0;
 }
 
 FlightRecorder& flight_recorder() {

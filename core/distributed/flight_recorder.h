@@ -2,6 +2,8 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -42,7 +44,7 @@ class FlightRecorder {
  public:
   static constexpr size_t kMostRecords = 1000;
 
-  /// Gives the record its number and keeps it, instead of the oldest where there are too many. From any thread.
+  /// Keeps the record, instead of the oldest where there are too many. From any thread.
   void add(CollectiveRecord record);
   /// The number that the group's next collective will have.
   uint64_t next_number(const std::string& group) const;
@@ -55,9 +57,8 @@ class FlightRecorder {
 
  private:
   mutable std::mutex mutex_;
-  std::vector<CollectiveRecord> records_;
-  size_t oldest_ = 0;
-  std::vector<std::pair<std::string, uint64_t>> numbers_;  // of each group's last
+  std::deque<CollectiveRecord> records_;
+  std::map<std::string, uint64_t> numbers_;  // of each group's last
 };
 
 /// This process's.

@@ -119,7 +119,7 @@ Tensor scatter_front(const Tensor& input, int64_t src, std::string_view group_na
 
 // The name by which an operator finds the group.
 const std::string& name_of(const char* who, const Group& group) {
-  RUSH_CHECK_DISTRIBUTED(group, who, ": this process is no member of the group");
+  detail::check_member(who, group);
   return group->name();
 }
 

@@ -1,6 +1,9 @@
 #include "core/distributed/process_group.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "core/distributed/init.h"
 
 namespace rush::distributed {
 
@@ -25,6 +28,29 @@ std::vector<Group>& detail::groups() {
   // Never destroyed: where a program ends without destroy_process_group, nothing waits for what its groups were doing.
   static auto& all = *new std::vector<Group>;
   return all;
+}
+
+std::vector<int> detail::ranks_of_world(int size) {
+  std::vector<int> ranks(static_cast<size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+void detail::check_member(const char* who, const Group& group) {
+  RUSH_CHECK_DISTRIBUTED(group, who, ": this process is no member of the group");
+}
+
+std::map<std::string, GroupFactory, std::less<>>& detail::registered_backends() {
+  static auto& known = *new std::map<std::string, GroupFactory, std::less<>>();
+  return known;
+}
+
+// Not in init.cpp, so that who registers a backend does not bring MPI with it.
+void register_backend(std::string name, GroupFactory make) {
+  const bool is_own = name == "mpi" || name == "fake";
+  RUSH_CHECK_VALUE(!is_own && !detail::registered_backends().contains(name), "register_backend: there is a backend '",
+                   name, "' already");
+  detail::registered_backends().emplace(std::move(name), std::move(make));
 }
 
 Group world() {

@@ -94,6 +94,10 @@ Group group_named(std::string_view name);
 namespace detail {
 /// All groups, that of all processes first: empty without init_process_group.
 std::vector<Group>& groups();
+/// The ranks of a world of so many processes.
+std::vector<int> ranks_of_world(int size);
+/// Throws DistributedError, which begins with `who`, where the group is null.
+void check_member(const char* who, const Group& group);
 }  // namespace detail
 
 }  // namespace rush::distributed
