@@ -43,109 +43,71 @@ struct AllReduceBackward final : Node {
   }
 };
 
-struct AllGatherBackward final : Node {
-  int64_t size = 0;
-  std::string group;
-  void save(const Tensor&, int64_t group_size, std::string_view group_name) {
-    size = group_size;
-    group = group_name;
-  }
-  Tensors apply(const Tensors& g) override { return {ops::reduce_scatter_tensor(g[0], "sum", size, group)}; }
-};
-
-// What the sums of two operators below are divided by. Throws NotImplementedError for other reductions.
-int64_t divisor_of(const char* op, std::string_view reduction, int64_t size) {
-  RUSH_CHECK_NOT_IMPLEMENTED(reduction == "sum" || reduction == "avg", op,
-                             ": there is a derivative for sum and avg, and "
-                             "none for ",
-                             std::string(reduction));
-  return reduction == "avg" ? size : 1;
-}
-
-struct ReduceScatterBackward final : Node {
-  int64_t size = 0, divisor = 1;
-  std::string group;
-  void save(const Tensor&, std::string_view op, int64_t group_size, std::string_view group_name) {
-    size = group_size;
-    divisor = divisor_of("reduce_scatter_tensor", op, size);
-    group = group_name;
-  }
-  Tensors apply(const Tensors& g) override {
-    const Tensor grad = ops::all_gather_into_tensor(g[0], size, group);
-    return {divisor == 1 ? grad : grad / divisor};
-  }
-};
-
 struct AllToAllBackward final : Node {
   DimVector output_splits, input_splits;
   std::string group;
-  void save(const Tensor&, IntArrayRef output, IntArrayRef input, std::string_view group_name) {
-    output_splits = output;
-    input_splits = input;
-    group = group_name;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, output_splits, input_splits, group); }
   Tensors apply(const Tensors& g) override {
     return {ops::all_to_all_single(g[0], input_splits, output_splits, group)};
   }
 };
 
-struct BroadcastBackward final : Node {
-  int64_t source = 0;
+// Of a collective (input, number, group): the number is a rank, or how many processes there are.
+struct CollectiveBackward : Node {
+  SavedSizes sizes;
+  int64_t number = 0;
   std::string group;
-  void save(const Tensor&, int64_t src, std::string_view group_name) {
-    source = src;
-    group = group_name;
-  }
-  Tensors apply(const Tensors& g) override { return {ops::reduce_to(g[0], "sum", source, group)}; }
+  auto saved_arguments() { return std::tie(sizes, number, group); }
+  bool is_root() const { return group_named(group)->rank() == number; }
 };
 
-struct ReduceToBackward final : Node {
-  int64_t destination = 0, divisor = 1;
-  std::string group;
-  void save(const Tensor&, std::string_view op, int64_t dst, std::string_view group_name) {
-    destination = dst;
-    divisor = divisor_of("reduce_to", op, group_named(group_name)->size());
-    group = group_name;
-  }
-  Tensors apply(const Tensors& g) override {
-    const Tensor grad = ops::broadcast(g[0], destination, group);
-    return {divisor == 1 ? grad : grad / divisor};
-  }
+struct AllGatherBackward final : CollectiveBackward {
+  Tensors apply(const Tensors& g) override { return {ops::reduce_scatter_tensor(g[0], "sum", number, group)}; }
+};
+
+struct BroadcastBackward final : CollectiveBackward {
+  Tensors apply(const Tensors& g) override { return {ops::reduce_to(g[0], "sum", number, group)}; }
 };
 
 // Zeros that depend on a tensor without rows: second derivatives come to its collective on every process.
 Tensor zeros_after(const Tensor& no_rows, IntArrayRef sizes) { return no_rows.sum().expand(sizes); }
 
-struct GatherToBackward final : Node {
-  int64_t destination = 0;
-  std::string group;
-  SavedSizes sizes;
-  void save(const Tensor& input, int64_t dst, std::string_view group_name) {
-    destination = dst;
-    group = group_name;
-    sizes = input;
-    sizes[0] *= group_named(group)->size();
-  }
+struct GatherToBackward final : CollectiveBackward {
   Tensors apply(const Tensors& g) override {
-    const bool is_root = group_named(group)->rank() == destination;
-    const Tensor grad = is_root ? g[0] : zeros_after(g[0], sizes);  // the others' is not read
-    return {ops::scatter_from(grad, destination, group)};
+    DimVector of_all = sizes;
+    of_all[0] *= group_named(group)->size();
+    return {ops::scatter_from(is_root() ? g[0] : zeros_after(g[0], of_all), number, group)};  // the others' is not read
   }
 };
 
-struct ScatterFromBackward final : Node {
-  int64_t source = 0;
-  std::string group;
-  SavedSizes sizes;
-  void save(const Tensor& input, int64_t src, std::string_view group_name) {
-    source = src;
-    group = group_name;
-    sizes = input;
-  }
+struct ScatterFromBackward final : CollectiveBackward {
   Tensors apply(const Tensors& g) override {
-    const Tensor grad = ops::gather_to(g[0], source, group);
-    return {group_named(group)->rank() == source ? grad : zeros_after(grad, sizes)};
+    const Tensor grad = ops::gather_to(g[0], number, group);
+    return {is_root() ? grad : zeros_after(grad, sizes)};
   }
+};
+
+// Of a collective (input, reduction, number, group).
+struct ReductionBackward : Node {
+  std::string reduction, group;
+  int64_t number = 0;
+  void save(const Tensor&, std::string_view op, int64_t n, std::string_view group_name) {
+    RUSH_CHECK_NOT_IMPLEMENTED(op == "sum" || op == "avg", name(), ": there is a derivative for sum and avg, and ",
+                               "none for ", std::string(op));
+    reduction = op;
+    number = n;
+    group = group_name;
+  }
+  // Of an element of the result, from what it is for a sum.
+  Tensor scaled(const Tensor& grad) const { return reduction == "avg" ? grad / group_named(group)->size() : grad; }
+};
+
+struct ReduceScatterBackward final : ReductionBackward {
+  Tensors apply(const Tensors& g) override { return {scaled(ops::all_gather_into_tensor(g[0], number, group))}; }
+};
+
+struct ReduceToBackward final : ReductionBackward {
+  Tensors apply(const Tensors& g) override { return {scaled(ops::broadcast(g[0], number, group))}; }
 };
 
 }  // namespace
