@@ -1,6 +1,5 @@
 // The backend "mpi": process groups that are communicators of MPI.
 #include <algorithm>
-#include <numeric>
 
 #include "backends/cpu/comm/mpi_thread.h"
 #include "backends/cpu/comm/rank_order.h"
@@ -24,17 +23,9 @@ constexpr int64_t kFewBytes = 512;          // which take no longer on their way
 constexpr int kSplitTag = 32767;            // of all_to_all; the highest that every MPI has
 
 std::byte* data_of(const Tensor& tensor) { return static_cast<std::byte*>(tensor.data_ptr()); }
-int64_t bytes_of(const Tensor& tensor) { return tensor.numel() * element_size(tensor.scalar_type()); }
 
 // Memory for what arrives, or leaves, in another form than the tensor's.
-class Scratch {
- public:
-  explicit Scratch(int64_t bytes) : memory_(empty({bytes}, kUInt8)) {}
-  std::byte* data() const { return data_of(memory_); }
-
- private:
-  const Tensor memory_;
-};
+Tensor scratch(int64_t bytes) { return empty({bytes}, kUInt8); }
 
 // Bytes of each of several blocks that lie one behind the other: element i of this datatype is those of block i.
 class BlockBytes {
@@ -73,51 +64,51 @@ class MpiGroup final : public ProcessGroup {
   WorkPtr all_reduce(const Tensor& tensor, ReduceOp op) override {
     return run("all_reduce", [=, this] {
       if (size() == 1) return;
-      if (bytes_of(tensor) <= kFewBytes) return reduce_few(tensor, op);
+      if (tensor.nbytes() <= kFewBytes) return reduce_few(tensor, op);
       const Blocks blocks(tensor, size());
       const Tensor whole = blocks.padded(tensor);
       // Nobody else reads this rank's own block, which the sums overwrite.
       reduce_own_block(whole, blocks.bytes, data_of(whole) + rank() * blocks.bytes, tensor.scalar_type(), op);
       all_gather_bytes(MPI_IN_PLACE, data_of(whole), blocks.bytes);
-      if (!blocks.fits) std::copy_n(data_of(whole), bytes_of(tensor), data_of(tensor));
+      if (!blocks.fits) std::copy_n(data_of(whole), tensor.nbytes(), data_of(tensor));
     });
   }
   WorkPtr reduce(const Tensor& tensor, ReduceOp op, int root) override {
     return run("reduce", [=, this] {
       if (size() == 1) return;
       const Blocks blocks(tensor, size());
-      const Scratch own(blocks.bytes), whole(rank() == root ? blocks.bytes * size() : 0);
-      reduce_own_block(blocks.padded(tensor), blocks.bytes, own.data(), tensor.scalar_type(), op);
-      gather_bytes(own.data(), whole.data(), blocks.bytes, root);
-      if (rank() == root) std::copy_n(whole.data(), bytes_of(tensor), data_of(tensor));
+      const Tensor own = scratch(blocks.bytes), whole = scratch(rank() == root ? blocks.bytes * size() : 0);
+      reduce_own_block(blocks.padded(tensor), blocks.bytes, data_of(own), tensor.scalar_type(), op);
+      gather_bytes(data_of(own), data_of(whole), blocks.bytes, root);
+      if (rank() == root) std::copy_n(data_of(whole), tensor.nbytes(), data_of(tensor));
     });
   }
   WorkPtr broadcast(const Tensor& tensor, int root) override {
     return run("broadcast", [=, this] {
-      in_segments(bytes_of(tensor), [&](int64_t at, int count, MPI_Datatype type, MPI_Request* request) {
+      in_segments(tensor.nbytes(), [&](int64_t at, int count, MPI_Datatype type, MPI_Request* request) {
         RUSH_MPI_CALL(MPI_Ibcast, data_of(tensor) + at, count, type, root, comm_, request);
       });
     });
   }
   WorkPtr all_gather(const Tensor& output, const Tensor& input) override {
-    return run("all_gather", [=, this] { all_gather_bytes(data_of(input), data_of(output), bytes_of(input)); });
+    return run("all_gather", [=, this] { all_gather_bytes(data_of(input), data_of(output), input.nbytes()); });
   }
   WorkPtr gather(const Tensor& output, const Tensor& input, int root) override {
     return run("gather", [=, this] {
-      gather_bytes(data_of(input), output.defined() ? data_of(output) : nullptr, bytes_of(input), root);
+      gather_bytes(data_of(input), output.defined() ? data_of(output) : nullptr, input.nbytes(), root);
     });
   }
   WorkPtr scatter(const Tensor& output, const Tensor& input, int root) override {
     return run("scatter", [=, this] {
       const std::byte* from = input.defined() ? data_of(input) : nullptr;
-      in_segments(bytes_of(output), [&](int64_t at, int count, MPI_Datatype type, MPI_Request* request) {
+      in_segments(output.nbytes(), [&](int64_t at, int count, MPI_Datatype type, MPI_Request* request) {
         RUSH_MPI_CALL(MPI_Iscatter, from + at, count, type, data_of(output) + at, count, type, root, comm_, request);
       });
     });
   }
   WorkPtr reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) override {
     return run("reduce_scatter",
-               [=, this] { reduce_own_block(input, bytes_of(output), data_of(output), output.scalar_type(), op); });
+               [=, this] { reduce_own_block(input, output.nbytes(), data_of(output), output.scalar_type(), op); });
   }
   WorkPtr all_to_all(const Tensor& output, const Tensor& input, IntArrayRef output_splits,
                      IntArrayRef input_splits) override {
@@ -141,7 +132,7 @@ class MpiGroup final : public ProcessGroup {
     check_tag("send", tag);
     return begin("send", [=, this] {
       std::vector<Message> messages;
-      send_bytes(data_of(tensor), bytes_of(tensor), destination, tag, messages);
+      send_bytes(data_of(tensor), tensor.nbytes(), destination, tag, messages);
       return messages;
     });
   }
@@ -149,7 +140,7 @@ class MpiGroup final : public ProcessGroup {
     check_tag("recv", tag);
     return begin("recv", [=, this] {
       std::vector<Message> messages;
-      receive(data_of(tensor), bytes_of(tensor), source, tag, messages);
+      receive(data_of(tensor), tensor.nbytes(), source, tag, messages);
       return messages;
     });
   }
@@ -172,12 +163,11 @@ class MpiGroup final : public ProcessGroup {
   }
 
   void shut_down() override {
+    const bool is_part = comm_ != MPI_COMM_WORLD, has_timed_out = mpi_->thread->has_timed_out();
+    if (is_part && !has_timed_out)
+      run("destroy_process_group", [this] { RUSH_MPI_CALL(MPI_Comm_free, &comm_); })->wait();
     has_ended_ = true;
-    if (mpi_->thread->has_timed_out()) return;
-    if (comm_ != MPI_COMM_WORLD) {
-      mpi_->thread->run("destroy_process_group", [this] { RUSH_MPI_CALL(MPI_Comm_free, &comm_); })->wait();
-      return;
-    }
+    if (is_part || has_timed_out) return;
     mpi_->thread.reset();
     if (mpi_->ends) RUSH_MPI_CALL(MPI_Finalize);
   }
@@ -187,14 +177,14 @@ class MpiGroup final : public ProcessGroup {
   struct Blocks {
     Blocks(const Tensor& tensor, int count)
         : bytes((tensor.numel() + count - 1) / count * element_size(tensor.scalar_type())),
-          fits(bytes * count == bytes_of(tensor)),
+          fits(bytes * count == tensor.nbytes()),
           count(count) {}
     // The tensor, with zeros behind it where it does not fit.
     Tensor padded(const Tensor& tensor) const {
       if (fits) return tensor;
-      Tensor whole = empty({bytes * count}, kUInt8);
-      std::copy_n(data_of(tensor), bytes_of(tensor), data_of(whole));
-      std::fill_n(data_of(whole) + bytes_of(tensor), bytes * count - bytes_of(tensor), std::byte{0});
+      Tensor whole = scratch(bytes * count);
+      std::copy_n(data_of(tensor), tensor.nbytes(), data_of(whole));
+      std::fill_n(data_of(whole) + tensor.nbytes(), bytes * count - tensor.nbytes(), std::byte{0});
       return whole;
     }
     const int64_t bytes;  // of a block
@@ -202,22 +192,21 @@ class MpiGroup final : public ProcessGroup {
     const int count;
   };
 
+  // Has the thread carry the collective out, which is done when `fn` returns.
   template <class Collective>
   WorkPtr run(const char* collective, Collective fn) {
-    check_alive(collective);
-    return mpi_->thread->run(described(collective), std::move(fn));
+    return begin(collective, [fn = std::move(fn)] {
+      fn();
+      return std::vector<Message>();
+    });
   }
+  // The same, which is done when the messages that `fn` returns have arrived.
   template <class Messages>
   WorkPtr begin(const char* collective, Messages fn) {
-    check_alive(collective);
-    return mpi_->thread->begin(described(collective), std::move(fn));
-  }
-  void check_alive(const char* collective) const {
     RUSH_CHECK_DISTRIBUTED(!has_ended_ && mpi_->thread, collective, ": destroy_process_group has ended the group '",
                            name(), "'");
-  }
-  std::string described(const char* collective) const {
-    return str(collective, " of rank ", rank(), " of ", size(), " in the group '", name(), "'");
+    return mpi_->thread->begin(str(collective, " of rank ", rank(), " of ", size(), " in the group '", name(), "'"),
+                               std::move(fn));
   }
   static void check_tag(const char* who, int tag) {
     RUSH_CHECK_VALUE(tag >= 0 && tag < kSplitTag, who, ": expected a tag from 0 to ", kSplitTag - 1, ", got ", tag);
@@ -257,22 +246,22 @@ class MpiGroup final : public ProcessGroup {
                         ReduceOp op) const {
     const int64_t element = element_size(dtype), most = std::min(mpi_->options.message_bytes, kReducedBytes);
     const int64_t step = std::max(most / element, int64_t{1}) * element;
-    const Scratch arriving(std::min(step, block_bytes) * size());
+    const Tensor arriving = scratch(std::min(step, block_bytes) * size());
     for (int64_t at = 0; at < block_bytes; at += step) {
       const int64_t length = std::min(step, block_bytes - at);
       const BlockBytes segment(length, block_bytes);
       MPI_Request request;
-      RUSH_MPI_CALL(MPI_Ialltoall, data_of(blocks) + at, 1, segment.type(), arriving.data(), static_cast<int>(length),
+      RUSH_MPI_CALL(MPI_Ialltoall, data_of(blocks) + at, 1, segment.type(), data_of(arriving), static_cast<int>(length),
                     MPI_BYTE, comm_, &request);
       mpi_->thread->wait(request);
-      reduce_in_rank_order(own + at, arriving.data(), length / element, size(), dtype, op);
+      reduce_in_rank_order(own + at, data_of(arriving), length / element, size(), dtype, op);
     }
   }
   // Everything goes to everyone, who reduces it: one exchange in place of two.
   void reduce_few(const Tensor& tensor, ReduceOp op) const {
-    const Scratch all(bytes_of(tensor) * size());
-    all_gather_bytes(data_of(tensor), all.data(), bytes_of(tensor));
-    reduce_in_rank_order(data_of(tensor), all.data(), tensor.numel(), size(), tensor.scalar_type(), op);
+    const Tensor all = scratch(tensor.nbytes() * size());
+    all_gather_bytes(data_of(tensor), data_of(all), tensor.nbytes());
+    reduce_in_rank_order(data_of(tensor), data_of(all), tensor.numel(), size(), tensor.scalar_type(), op);
   }
 
   template <class Begin>
@@ -346,9 +335,7 @@ Group detail::make_mpi_group(const InitOptions& options) {
   RUSH_MPI_CALL(MPI_Comm_size, MPI_COMM_WORLD, &size);
   cpu::check_agreement("rank", environment.rank, environment.launcher, rank);
   cpu::check_agreement("number of processes", environment.world_size, environment.launcher, size);
-  std::vector<int> ranks(static_cast<size_t>(size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return std::make_shared<cpu::MpiGroup>("default", std::move(ranks), rank, MPI_COMM_WORLD,
+  return std::make_shared<cpu::MpiGroup>("default", ranks_of_world(size), rank, MPI_COMM_WORLD,
                                          std::make_shared<cpu::Mpi>(options, ends));
 }
 

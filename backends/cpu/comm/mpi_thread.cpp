@@ -75,26 +75,10 @@ MpiThread::~MpiThread() {
   changed_.notify_all();
 }
 
-WorkPtr MpiThread::run(std::string who, std::function<void()> collective) {
-  return submit({std::move(who),
-                 [collective = std::move(collective)] {
-                   collective();
-                   return std::vector<Message>();
-                 },
-                 nullptr,
-                 {},
-                 {}});
-}
-
-WorkPtr MpiThread::begin(std::string who, std::function<std::vector<Message>()> messages) {
-  return submit({std::move(who), std::move(messages), nullptr, {}, {}});
-}
-
-WorkPtr MpiThread::submit(Request request) {
-  request.work = std::make_shared<Work>();
-  WorkPtr work = request.work;
+WorkPtr MpiThread::begin(std::string who, std::function<std::vector<Message>()> collective) {
+  const auto work = std::make_shared<Work>();
   const std::lock_guard lock(mutex_);
-  queue_.push_back(std::move(request));
+  queue_.push_back({std::move(who), std::move(collective), work, {}, {}});
   changed_.notify_all();
   return work;
 }

@@ -1,5 +1,7 @@
-// MpiThread: the one thread that calls MPI.
+// MpiThread, the one thread that calls MPI, and RUSH_MPI_CALL, the one way in which functions of MPI are called.
 #pragma once
+#include <mpi.h>
+
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -8,11 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/comm/mpi_check.h"
+#include "core/distributed/distributed_error.h"
 #include "core/distributed/work.h"
 #include "core/threads/thread.h"
 
 namespace rush::cpu {
+
+/// Throws DistributedError, with MPI's words for the status, unless it is MPI_SUCCESS.
+void check_mpi(int status, const char* call);
+#define RUSH_MPI_CALL(function, ...) ::rush::cpu::check_mpi(function(__VA_ARGS__), #function)
 
 // Note [Communication thread]
 // While the caller computes, one thread calls MPI for the collectives of all groups. It takes requests from a queue
@@ -40,10 +46,9 @@ class MpiThread {
   /// Ends what was begun, and then the thread.
   ~MpiThread();
 
-  /// Has the thread run `collective`, which may call `wait`. `who` begins the messages of its errors.
-  distributed::WorkPtr run(std::string who, std::function<void()> collective);
-  /// Has the thread begin messages; the Work is done when all have arrived.
-  distributed::WorkPtr begin(std::string who, std::function<std::vector<Message>()> messages);
+  /// Has the thread call `collective`, which may call `wait`, and returns messages; the Work is done when all of these
+  /// have arrived. `who` begins the messages of its errors.
+  distributed::WorkPtr begin(std::string who, std::function<std::vector<Message>()> collective);
 
   /// On the thread: until MPI has carried the request out.
   void wait(MPI_Request request);
@@ -60,7 +65,6 @@ class MpiThread {
     Clock::time_point begun;
   };
 
-  distributed::WorkPtr submit(Request request);
   void loop();
   bool take(Request& request);
   void start(Request request);
