@@ -1,6 +1,5 @@
 // The backend "nccl": process groups that are communicators of NCCL.
 #include <cstdlib>
-#include <numeric>
 #include <optional>
 
 #include "backends/cuda/comm/nccl.h"
@@ -32,56 +31,57 @@ using distributed::WorkPtr;
 // In a graph that is captured the group's stream takes part, as any that has waited for the captured one.
 
 std::byte* data_of(const Tensor& tensor) { return static_cast<std::byte*>(tensor.data_ptr()); }
-size_t bytes_of(const Tensor& tensor) {
-  return static_cast<size_t>(tensor.numel() * element_size(tensor.scalar_type()));
-}
+size_t bytes_of(const Tensor& tensor) { return static_cast<size_t>(tensor.nbytes()); }
 
-// How NCCL sees the elements of a reduction.
-struct Elements {
+// How NCCL sees a reduction of elements. True is 1: a sum of bools is their or, a product their and. Complex numbers
+// are pairs of real ones, which no product of them is.
+struct Reduction {
   ncclDataType_t type;
   size_t count;
   ncclRedOp_t op;
-};
 
-ncclDataType_t reduced_type(ScalarType dtype, const char* who) {
-  switch (dtype) {
-    case kInt8: return ncclInt8;
-    case kUInt8:
-    case kBool: return ncclUint8;
-    case kInt32: return ncclInt32;
-    case kInt64: return ncclInt64;
-    case kFloat16: return ncclFloat16;
-    case kBFloat16: return ncclBfloat16;
-    case kFloat32:
-    case kComplex64: return ncclFloat32;
-    case kFloat64:
-    case kComplex128: return ncclFloat64;
-    case kFloat8_e4m3fn: return ncclFloat8e4m3;
-    case kFloat8_e5m2: return ncclFloat8e5m2;
-    default: RUSH_THROW(NotImplementedError, who, ": NCCL does not reduce ", dtype);
+  Reduction(const char* who, const Tensor& tensor, ReduceOp reduce_op, int processes)
+      : type(type_of(who, tensor.scalar_type())),
+        count(static_cast<size_t>(tensor.numel() * (tensor.is_complex() ? 2 : 1))),
+        op(op_of(reduce_op, tensor.scalar_type() == kBool, processes)) {
+    const ScalarType dtype = tensor.scalar_type();
+    RUSH_CHECK_NOT_IMPLEMENTED(!tensor.is_complex() || reduce_op != ReduceOp::PRODUCT, who,
+                               ": NCCL has no products of ", dtype);
+    RUSH_CHECK_NOT_IMPLEMENTED(element_size(dtype) > 1 || reduce_op != ReduceOp::AVG, who, ": NCCL has no means of ",
+                               dtype);
   }
-}
 
-// True is 1: a sum of bools is their or, a product their and. Complex numbers are pairs of real ones, which no product
-// of them is.
-Elements elements_of(const Tensor& tensor, ReduceOp op, const char* who) {
-  const ScalarType dtype = tensor.scalar_type();
-  const bool is_bool = dtype == kBool;
-  RUSH_CHECK_NOT_IMPLEMENTED(!is_complex(dtype) || op != ReduceOp::PRODUCT, who, ": NCCL has no products of ", dtype);
-  RUSH_CHECK_NOT_IMPLEMENTED(element_size(dtype) > 1 || op != ReduceOp::AVG, who, ": NCCL has no means of ", dtype);
-  const auto reduction = [&] {
+ private:
+  static ncclDataType_t type_of(const char* who, ScalarType dtype) {
+    switch (dtype) {
+      case kInt8: return ncclInt8;
+      case kUInt8:
+      case kBool: return ncclUint8;
+      case kInt32: return ncclInt32;
+      case kInt64: return ncclInt64;
+      case kFloat16: return ncclFloat16;
+      case kBFloat16: return ncclBfloat16;
+      case kFloat32:
+      case kComplex64: return ncclFloat32;
+      case kFloat64:
+      case kComplex128: return ncclFloat64;
+      case kFloat8_e4m3fn: return ncclFloat8e4m3;
+      case kFloat8_e5m2: return ncclFloat8e5m2;
+      default: RUSH_THROW(NotImplementedError, who, ": NCCL does not reduce ", dtype);
+    }
+  }
+  // A mean over one process is a copy, which NCCL makes of a sum without a kernel of its own.
+  static ncclRedOp_t op_of(ReduceOp op, bool is_bool, int processes) {
     switch (op) {
       case ReduceOp::SUM: return is_bool ? ncclMax : ncclSum;
-      case ReduceOp::AVG: return ncclAvg;
+      case ReduceOp::AVG: return processes == 1 ? ncclSum : ncclAvg;
       case ReduceOp::PRODUCT: return is_bool ? ncclMin : ncclProd;
       case ReduceOp::MIN: return ncclMin;
       case ReduceOp::MAX: return ncclMax;
     }
-    RUSH_THROW(ValueError, who, ": unknown reduction");
-  };
-  const int64_t parts = is_complex(dtype) ? 2 : 1;
-  return {reduced_type(dtype, who), static_cast<size_t>(tensor.numel() * parts), reduction()};
-}
+    RUSH_THROW(ValueError, "unknown reduction");
+  }
+};
 
 class NcclGroup final : public ProcessGroup {
  public:
@@ -97,14 +97,14 @@ class NcclGroup final : public ProcessGroup {
 
   WorkPtr all_reduce(const Tensor& tensor, ReduceOp op) override {
     return run("all_reduce", {tensor}, [&](cudaStream_t stream) {
-      const Elements e = elements(tensor, op, "all_reduce");
-      RUSH_NCCL_CALL(ncclAllReduce, data_of(tensor), data_of(tensor), e.count, e.type, e.op, comm_, stream);
+      const Reduction r("all_reduce", tensor, op, size());
+      RUSH_NCCL_CALL(ncclAllReduce, data_of(tensor), data_of(tensor), r.count, r.type, r.op, comm_, stream);
     });
   }
   WorkPtr reduce(const Tensor& tensor, ReduceOp op, int root) override {
     return run("reduce", {tensor}, [&](cudaStream_t stream) {
-      const Elements e = elements(tensor, op, "reduce");
-      RUSH_NCCL_CALL(ncclReduce, data_of(tensor), data_of(tensor), e.count, e.type, e.op, root, comm_, stream);
+      const Reduction r("reduce", tensor, op, size());
+      RUSH_NCCL_CALL(ncclReduce, data_of(tensor), data_of(tensor), r.count, r.type, r.op, root, comm_, stream);
     });
   }
   WorkPtr broadcast(const Tensor& tensor, int root) override {
@@ -135,8 +135,8 @@ class NcclGroup final : public ProcessGroup {
   }
   WorkPtr reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) override {
     return run("reduce_scatter", {output, input}, [&](cudaStream_t stream) {
-      const Elements e = elements(output, op, "reduce_scatter");
-      RUSH_NCCL_CALL(ncclReduceScatter, data_of(input), data_of(output), e.count, e.type, e.op, comm_, stream);
+      const Reduction r("reduce_scatter", output, op, size());
+      RUSH_NCCL_CALL(ncclReduceScatter, data_of(input), data_of(output), r.count, r.type, r.op, comm_, stream);
     });
   }
   WorkPtr all_to_all(const Tensor& output, const Tensor& input, IntArrayRef output_splits,
@@ -187,12 +187,6 @@ class NcclGroup final : public ProcessGroup {
   }
 
  private:
-  // A mean over one process is a copy, which NCCL makes without a kernel of its own.
-  Elements elements(const Tensor& tensor, ReduceOp op, const char* who) const {
-    Elements result = elements_of(tensor, op, who);
-    if (size() == 1 && op == ReduceOp::AVG) result.op = ncclSum;
-    return result;
-  }
   template <class Collective>
   WorkPtr run(const char* who, std::initializer_list<Tensor> tensors, const Collective& collective) {
     check_alive(who);
@@ -265,18 +259,14 @@ ncclUniqueId unique_id(const Group& control, const Environment& environment, int
 Group make_nccl_group(const InitOptions& options, const Group& control) {
   RUSH_CHECK_DISTRIBUTED(is_available(), "init_process_group: there is no GPU for NCCL");
   const Environment environment = distributed::read_environment();
-  const int rank = control ? control->rank() : options.rank.value_or(environment.rank.value_or(0));
-  const int size = control ? control->size() : options.world_size.value_or(environment.world_size.value_or(1));
-  RUSH_CHECK_VALUE(rank >= 0 && rank < size, "init_process_group: expected a rank from 0 to ", size - 1, ", got ", rank,
-                   " of ", size);
+  const auto [rank, size] =
+      control ? std::pair(control->rank(), control->size()) : environment.place(options.rank, options.world_size);
   if (environment.local_rank) set_device(*environment.local_rank % device_count());
   const Device device(kCUDA, static_cast<int>(current_device()));
   const ncclUniqueId id = unique_id(control, environment, rank, size);
   ncclComm_t comm = nullptr;
   RUSH_NCCL_CALL(ncclCommInitRank, &comm, size, id, rank);
-  std::vector<int> ranks(static_cast<size_t>(size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return std::make_shared<NcclGroup>("default", std::move(ranks), rank, comm, device, control);
+  return std::make_shared<NcclGroup>("default", distributed::detail::ranks_of_world(size), rank, comm, device, control);
 }
 
 }  // namespace
