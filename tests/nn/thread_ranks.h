@@ -64,8 +64,16 @@ class ThreadGroup final : public distributed::ProcessGroup {
       for (const Tensor& each : all) each.copy_(all[static_cast<size_t>(root)]);
     });
   }
+  WorkPtr all_gather(const Tensor& output, const Tensor& input) override {
+    const Tensor blocks = output.view({size(), input.numel()});
+    blocks.select(0, rank()).copy_(input.flatten());
+    return begin(blocks, [](const std::vector<Tensor>& all) {
+      for (int64_t i = 0; i < all[0].size(0); ++i) {
+        for (const Tensor& each : all) each.select(0, i).copy_(all[static_cast<size_t>(i)].select(0, i));
+      }
+    });
+  }
   WorkPtr reduce(const Tensor&, Op, int) override { return refuse(); }
-  WorkPtr all_gather(const Tensor&, const Tensor&) override { return refuse(); }
   WorkPtr gather(const Tensor&, const Tensor&, int) override { return refuse(); }
   WorkPtr scatter(const Tensor&, const Tensor&, int) override { return refuse(); }
   WorkPtr reduce_scatter(const Tensor&, const Tensor&, Op) override { return refuse(); }
@@ -79,7 +87,7 @@ class ThreadGroup final : public distributed::ProcessGroup {
   }
 
  private:
-  static WorkPtr refuse() { RUSH_THROW(NotImplementedError, "threads all_reduce and broadcast"); }
+  static WorkPtr refuse() { RUSH_THROW(NotImplementedError, "threads all_reduce, broadcast and all_gather"); }
 
   template <class Exchange>
   WorkPtr begin(const Tensor& tensor, Exchange exchange) {
