@@ -1,7 +1,5 @@
 #include "nn/parallel/distributed_data_parallel.h"
 
-#include <algorithm>
-
 #include "autograd/grad_mode.h"
 #include "core/distributed/collectives.h"
 
@@ -18,36 +16,14 @@ void take_over(const std::vector<Tensor>& tensors, int source, const distributed
   for (const distributed::WorkPtr& work : works) work->wait();
 }
 
-std::shared_ptr<Reducer> make_reducer(const Module& module, const distributed::Group& group,
-                                      const DistributedDataParallelOptions& options) {
-  std::vector<std::string> names;
-  std::vector<Tensor> parameters;
-  for (const auto& parameter : module.named_parameters()) {
-    if (!parameter.value().requires_grad()) continue;
-    names.push_back(parameter.key());
-    parameters.push_back(parameter.value());
-  }
-  constexpr double kMostMb = 1 << 20;
-  RUSH_CHECK_VALUE(options.bucket_cap_mb() > 0 && options.bucket_cap_mb() <= kMostMb,
-                   "DistributedDataParallel: bucket_cap_mb is ", options.bucket_cap_mb(),
-                   ", expected more than 0 and at most ", kMostMb);
-  ReducerOptions reducer;
-  reducer.bucket_bytes = static_cast<int64_t>(options.bucket_cap_mb() * (1 << 20));
-  reducer.first_bucket_bytes = std::min(reducer.first_bucket_bytes, reducer.bucket_bytes);
-  reducer.find_unused_parameters = options.find_unused_parameters();
-  reducer.static_graph = options.static_graph();
-  auto made = std::make_shared<Reducer>(std::move(names), std::move(parameters), group, reducer);
-  made->watch();
-  return made;
-}
-
 }  // namespace
 
 DistributedModule::DistributedModule(const Module& module, const DistributedDataParallelOptions& options)
     : Module("DistributedDataParallel"),
       group_(options.process_group() ? options.process_group() : distributed::world()),
       broadcasts_buffers_(options.broadcast_buffers()),
-      reducer_(make_reducer(module, group_, options)) {
+      reducer_(std::make_shared<Reducer>(module, group_, options)) {
+  reducer_->watch();
   const int first = group_->ranks()[0];
   take_over(module.parameters(), first, group_);
   take_over(module.buffers(), first, group_);

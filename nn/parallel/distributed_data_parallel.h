@@ -5,28 +5,11 @@
 #include <utility>
 
 #include "core/distributed/join.h"
-#include "nn/arg.h"
-#include "nn/module.h"
 #include "nn/parallel/reducer.h"
 
 namespace rush::nn {
 
 namespace parallel {
-
-/// The keyword arguments of torch.nn.parallel.DistributedDataParallel.
-struct DistributedDataParallelOptions {
-  /// The processes that train together; null: all.
-  RUSH_ARG(distributed::Group, process_group);
-  /// The size of a bucket, in MiB: Note [Gradient buckets].
-  RUSH_ARG(double, bucket_cap_mb) = 25;
-  /// Whether each forward pass in training begins with the buffers of the first process.
-  RUSH_ARG(bool, broadcast_buffers) = true;
-  /// Whether the output need not depend on every parameter. One that no process has used keeps its gradient.
-  RUSH_ARG(bool, find_unused_parameters) = false;
-  /// Whether the output depends on the same parameters in each forward pass of this process. It may leave some out, as
-  /// with find_unused_parameters, but processes tell each other in the first backward pass alone which those are.
-  RUSH_ARG(bool, static_graph) = false;
-};
 
 namespace detail {
 

@@ -16,6 +16,8 @@ namespace rush::nn::parallel {
 
 using distributed::ReduceOp;
 
+constexpr double kMostMib = 1 << 20;  // of a bucket
+
 // Runs on the accumulator, after it. The graph may outlive the reducer.
 class Reducer::ArrivalHook final : public NodeHook {
  public:
@@ -29,19 +31,23 @@ class Reducer::ArrivalHook final : public NodeHook {
   const size_t number_;
 };
 
-Reducer::Reducer(std::vector<std::string> names, std::vector<Tensor> parameters, distributed::Group group,
-                 const ReducerOptions& options)
+Reducer::Reducer(const Module& module, distributed::Group group, const DistributedDataParallelOptions& options)
     : group_(std::move(group)), options_(options), comm_hook_(allreduce_hook) {
-  RUSH_CHECK_VALUE(options.bucket_bytes > 0 && options.first_bucket_bytes > 0,
-                   "DistributedDataParallel: buckets hold at least a byte");
-  check_same_everywhere("DistributedDataParallel", names, parameters, group_);
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    Parameter parameter;
-    parameter.name = std::move(names[i]);
-    parameter.tensor = parameters[i];
-    parameter.accumulator = grad_accumulator(parameters[i]);
-    parameters_.push_back(std::move(parameter));
+  RUSH_CHECK_VALUE(options.bucket_cap_mb() > 0 && options.bucket_cap_mb() <= kMostMib,
+                   "DistributedDataParallel: bucket_cap_mb is ", options.bucket_cap_mb(),
+                   ", expected more than 0 and at most ", kMostMib);
+  std::vector<std::string> names;
+  std::vector<Tensor> tensors;
+  for (const auto& item : module.named_parameters()) {
+    if (!item.value().requires_grad()) continue;
+    names.push_back(item.key());
+    tensors.push_back(item.value());
+    Parameter& parameter = parameters_.emplace_back();
+    parameter.name = item.key();
+    parameter.tensor = item.value();
+    parameter.accumulator = grad_accumulator(item.value());
   }
+  check_same_everywhere("DistributedDataParallel", names, tensors, group_);
   std::vector<size_t> reverse(parameters_.size());
   std::iota(reverse.rbegin(), reverse.rend(), size_t{0});
   make_buckets(reverse);
@@ -58,19 +64,19 @@ void Reducer::watch() {
 void Reducer::make_buckets(const std::vector<size_t>& order) {
   buckets_.clear();
   std::vector<size_t> waiting;
-  int64_t bytes = 0;
+  double mib = 0;
   for (const size_t number : order) {
     const Tensor& tensor = parameters_[number].tensor;
     const Tensor* before = waiting.empty() ? nullptr : &parameters_[waiting.back()].tensor;
-    const int64_t most = buckets_.empty() ? options_.first_bucket_bytes : options_.bucket_bytes;
+    const double most = buckets_.empty() ? std::min(options_.bucket_cap_mb(), 1.0) : options_.bucket_cap_mb();
     const bool is_alike =
         !before || (before->scalar_type() == tensor.scalar_type() && before->device() == tensor.device());
-    if (!waiting.empty() && (bytes >= most || !is_alike)) {
+    if (!waiting.empty() && (mib >= most || !is_alike)) {
       add_bucket(std::exchange(waiting, {}));
-      bytes = 0;
+      mib = 0;
     }
     waiting.push_back(number);
-    bytes += tensor.numel() * element_size(tensor.scalar_type());
+    mib += static_cast<double>(tensor.nbytes()) / (1 << 20);
   }
   if (!waiting.empty()) add_bucket(std::move(waiting));
 }
@@ -166,7 +172,7 @@ void Reducer::schedule(TensorList outputs) {
 }
 
 void Reducer::check_used() const {
-  if (options_.may_leave_out()) return;
+  if (may_leave_out()) return;
   for (const Parameter& parameter : parameters_) {
     RUSH_CHECK(!parameter.is_unused, "DistributedDataParallel: the output does not depend on the parameter '",
                parameter.name, "', so its gradient would never come; set find_unused_parameters, or freeze it");
@@ -174,7 +180,7 @@ void Reducer::check_used() const {
 }
 
 void Reducer::check_static() {
-  if (!options_.static_graph) return;
+  if (!options_.static_graph()) return;
   std::vector<bool> unused;
   for (const Parameter& parameter : parameters_) unused.push_back(parameter.is_unused);
   if (first_unused_.empty()) first_unused_ = unused;
@@ -237,7 +243,7 @@ void Reducer::shadow_backward(double mean_factor) {
   }
   for (Parameter& parameter : parameters_) {
     parameter.is_unused = true;
-    parameter.tensor.mutable_grad() = options_.may_leave_out() ? Tensor() : view_of(parameter);
+    parameter.tensor.mutable_grad() = may_leave_out() ? Tensor() : view_of(parameter);
   }
   launch_full_buckets();
   finish();
@@ -250,13 +256,13 @@ void Reducer::finish() {
     std::exchange(bucket.work, nullptr)->wait();
     if (mean_factor_ != 1) bucket.flat.mul_(mean_factor_);
   }
-  if (options_.may_leave_out()) {
+  if (may_leave_out()) {
     if (!has_rebuilt_) used_anywhere_ = used_anywhere();
     for (size_t i = 0; i < parameters_.size(); ++i) {
       if (used_anywhere_[i]) parameters_[i].tensor.mutable_grad() = view_of(parameters_[i]);
     }
   }
-  if (!options_.find_unused_parameters && !std::exchange(has_rebuilt_, true)) make_buckets_in_order_of_arrival();
+  if (!options_.find_unused_parameters() && !std::exchange(has_rebuilt_, true)) make_buckets_in_order_of_arrival();
 }
 
 std::vector<bool> Reducer::used_anywhere() const {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "autograd/node.h"
+#include "nn/arg.h"
+#include "nn/module.h"
 #include "nn/parallel/comm_hooks.h"
 
 namespace rush::nn::parallel {
@@ -27,20 +29,28 @@ namespace rush::nn::parallel {
 // of them, at most one node later. An accumulator that an earlier graph waits for as well keeps its number if that is
 // lower. On its way the reducer learns which parameters the outputs do not depend on.
 
-/// How gradients are put into buckets.
-struct ReducerOptions {
-  int64_t bucket_bytes = 25 << 20, first_bucket_bytes = 1 << 20;
-  bool find_unused_parameters = false, static_graph = false;
-  bool may_leave_out() const { return find_unused_parameters || static_graph; }  // parameters, in a forward pass
+/// The keyword arguments of torch.nn.parallel.DistributedDataParallel.
+struct DistributedDataParallelOptions {
+  /// The processes that train together; null: all.
+  RUSH_ARG(distributed::Group, process_group);
+  /// The size of a bucket, in MiB: Note [Gradient buckets].
+  RUSH_ARG(double, bucket_cap_mb) = 25;
+  /// Whether each forward pass in training begins with the buffers of the first process.
+  RUSH_ARG(bool, broadcast_buffers) = true;
+  /// Whether the output need not depend on every parameter. One that no process has used keeps its gradient.
+  RUSH_ARG(bool, find_unused_parameters) = false;
+  /// Whether the output depends on the same parameters in each forward pass of this process. It may leave some out, as
+  /// with find_unused_parameters, but processes tell each other in the first backward pass alone which those are.
+  RUSH_ARG(bool, static_graph) = false;
 };
 
 /// Of the parameters of one module, on one process of a group. Every process of the group has one for the same
 /// parameters. c10d::Reducer.
 class Reducer : public std::enable_shared_from_this<Reducer> {
  public:
-  /// Throws DistributedError on every process where parameters differ between processes in number, shape or dtype.
-  Reducer(std::vector<std::string> names, std::vector<Tensor> parameters, distributed::Group group,
-          const ReducerOptions& options);
+  /// Of those that require gradients. Throws DistributedError on every process where they differ between processes in
+  /// number, shape or dtype, and ValueError for a bucket_cap_mb that is not above 0 and at most 2^20.
+  Reducer(const Module& module, distributed::Group group, const DistributedDataParallelOptions& options);
   /// Watches the accumulators from now on.
   void watch();
 
@@ -84,6 +94,7 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   };
   class ArrivalHook;
 
+  bool may_leave_out() const { return options_.find_unused_parameters() || options_.static_graph(); }  // parameters
   void make_buckets(const std::vector<size_t>& order);
   void add_bucket(std::vector<size_t> parameters);
   Tensor& view_of(const Parameter& parameter) { return buckets_[parameter.bucket].views[parameter.place]; }
@@ -104,7 +115,7 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
 
   std::vector<Parameter> parameters_;
   const distributed::Group group_;
-  const ReducerOptions options_;
+  const DistributedDataParallelOptions options_;
   CommHook comm_hook_;
   std::function<double()> announce_;
   double mean_factor_ = 1;
