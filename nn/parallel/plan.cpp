@@ -5,12 +5,14 @@
 #include <numeric>
 
 #include "core/error/error.h"
+#include "core/size_arithmetic.h"
 #include "nn/parallel/pipeline_stage.h"
 
 namespace rush::nn::parallel {
 
 namespace {
 
+constexpr int64_t kMost = 1 << 20;    // of any size, and of processes
 constexpr double kBytes = 4;          // of an element
 constexpr double kCallsOfBlock = 90;  // operators of both passes
 constexpr double kStepBytes = 7 * 4;  // AdamW reads four numbers for a parameter and writes three
@@ -202,22 +204,22 @@ double collective(const Link& link, int64_t processes, double bytes, double coun
   return count * link.latency * std::log2(as_double(processes)) + bytes / link.bytes_per_second;
 }
 
-// What a module takes in both passes of a micro-batch, or several.
-struct PassTime {
-  double computing = 0, tp = 0, cp = 0, fsdp = 0;
-  double total() const { return computing + tp + cp + fsdp; }
-  void add(const PassTime& t, double count) {
-    computing += count * t.computing, tp += count * t.tp, cp += count * t.cp, fsdp += count * t.fsdp;
-  }
-};
+// Of both passes of modules; the rest of a step comes later.
+void add(StepTime& sum, const StepTime& passes, double count) {
+  sum.computing += count * passes.computing;
+  sum.tp += count * passes.tp;
+  sum.cp += count * passes.cp;
+  sum.fsdp += count * passes.fsdp;
+}
 
-PassTime pass_time(const Cost& m, const TrainingMesh& mesh, const DeviceRates& rates) {
+// What a module takes in both passes of a micro-batch.
+StepTime pass_time(const Cost& m, const TrainingMesh& mesh, const DeviceRates& rates) {
   const auto beyond = [&](double communication, double computation) {
     return rates.overlaps ? std::max(communication - computation, 0.0) : communication;
   };
   const double attention = 3.5 * m.attention / rates.products;
   const double gathering = mesh.fsdp > 1 ? 6 * kBytes * m.parameters / rates.copies : 0;
-  PassTime time;
+  StepTime time;
   time.computing = std::max(3 * m.products / rates.products + attention + m.traffic / rates.element_wise + gathering,
                             m.calls * rates.call);
   const Link& tp = link_of(rates, 1, mesh.tp);
@@ -230,11 +232,11 @@ PassTime pass_time(const Cost& m, const TrainingMesh& mesh, const DeviceRates& r
 }
 
 // Of a process's share, of a pipeline's.
-PassTime pass_time(const Step& step, const Share& share, const DeviceRates& rates) {
-  PassTime sum;
-  if (share.has_embedding) sum.add(pass_time(step.embedding(), step.mesh, rates), 1);
-  sum.add(pass_time(step.block(), step.mesh, rates), share.all_blocks());
-  if (share.has_head) sum.add(pass_time(step.head(), step.mesh, rates), 1);
+StepTime pass_time(const Step& step, const Share& share, const DeviceRates& rates) {
+  StepTime sum;
+  if (share.has_embedding) add(sum, pass_time(step.embedding(), step.mesh, rates), 1);
+  add(sum, pass_time(step.block(), step.mesh, rates), share.all_blocks());
+  if (share.has_head) add(sum, pass_time(step.head(), step.mesh, rates), 1);
   return sum;
 }
 
@@ -281,14 +283,20 @@ void for_each_mesh(const TransformerShape& shape, int64_t processes, int64_t mos
 }  // namespace
 
 int64_t TransformerShape::parameters() const {
-  return layers * (12 * width * width + 13 * width) + (2 * vocabulary + sequence + 2) * width;
+  const auto plus = [](int64_t a, int64_t b) { return add_sizes("TransformerShape", a, b); };
+  const auto times = [](int64_t a, int64_t b) { return multiply_sizes("TransformerShape", a, b); };
+  const int64_t of_block = times(width, plus(times(12, width), 13));
+  return plus(times(layers, of_block), times(width, plus(times(2, vocabulary), plus(sequence, 2))));
 }
 
 std::string obstacle(const TransformerShape& shape, const TrainingMesh& mesh) {
   for (const int64_t n : {shape.layers, shape.heads, shape.width, shape.vocabulary, shape.sequence, shape.batch,
                           mesh.dp, mesh.fsdp, mesh.tp, mesh.cp, mesh.pp, mesh.stages_per_process, mesh.micro_batches}) {
-    if (n < 1) return str("a size is ", n, ", expected at least 1");
+    if (n < 1 || n > kMost) return str("a size is ", n, ", expected 1 to ", kMost);
   }
+  double processes = 1;
+  for (const int64_t n : {mesh.dp, mesh.fsdp, mesh.tp, mesh.cp, mesh.pp}) processes *= as_double(n);
+  if (processes > kMost) return str(processes, " processes are more than ", kMost);
   const int64_t replicas = mesh.dp * mesh.fsdp, stages = mesh.pp * mesh.stages_per_process, all = mesh.micro_batches;
   const int64_t parts = mesh.sequence_parallel ? mesh.cp * mesh.tp : 1;
   struct Split {
@@ -326,20 +334,16 @@ StepMemory predict_memory(const TransformerShape& shape, const TrainingMesh& mes
 
 StepTime predict_time(const TransformerShape& shape, const TrainingMesh& mesh, const DeviceRates& rates) {
   const Step step(shape, mesh);
-  PassTime slowest;
+  StepTime slowest, time;
   double sum = 0, most_parameters = 0;
   for (const Share& share : step.shares()) {
-    const PassTime time = pass_time(step, share, rates);
-    sum += time.total();
-    if (time.total() > slowest.total()) slowest = time;
+    const StepTime passes = pass_time(step, share, rates);
+    sum += passes.total();
+    if (passes.total() > slowest.total()) slowest = passes;
     most_parameters = std::max(most_parameters, step.parameters(share) / as_double(mesh.fsdp));
   }
   const double M = as_double(mesh.micro_batches), own = as_double(mesh.stages_per_process);
-  StepTime time;
-  time.computing = M * slowest.computing;
-  time.tp = M * slowest.tp;
-  time.cp = M * slowest.cp;
-  time.fsdp = M * slowest.fsdp;
+  add(time, slowest, M);
 
   // A process waits until the first micro-batch comes to it, and until the last one's gradient comes back.
   const double message =
@@ -362,8 +366,8 @@ StepTime predict_time(const TransformerShape& shape, const TrainingMesh& mesh, c
 }
 
 std::vector<Plan> propose(const TransformerShape& shape, int64_t processes, double bytes, const DeviceRates& rates) {
-  RUSH_CHECK_VALUE(processes >= 1 && bytes >= 1, "propose: expected at least a process and a byte, got ", processes,
-                   " and ", bytes);
+  RUSH_CHECK_VALUE(processes >= 1 && processes <= kMost && bytes >= 1, "propose: expected 1 to ", kMost,
+                   " processes and at least a byte, got ", processes, " and ", bytes);
   std::vector<Plan> plans;
   Plan smallest;
   for_each_mesh(shape, processes, rates.per_machine, [&](const TrainingMesh& mesh) {

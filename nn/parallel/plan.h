@@ -8,32 +8,20 @@
 namespace rush::nn::parallel {
 
 // Note [Cost of a step]
-// The model is that of docs/distributed.md: a split embedding, L blocks (norm, attention, norm, perceptron of width
-// 4 C), and a norm with scores of V tokens; float32, AdamW, causal attention that stores no scores. A process computes
-// b = batch / (dp fsdp M) sequences of t = T / cp positions in each of M micro-batches, and with sequence parallelism
-// s = t / tp of these between the products, else s = t. A block then has, of its net's
+// The formulas stand in docs/distributed.md, "Which mesh: a planner". Their model has a split embedding, L blocks
+// (norm, attention, norm, perceptron of width 4 C), and a norm with scores of V tokens; float32, AdamW, causal
+// attention that stores no scores. A process computes b = batch / (dp fsdp M) sequences of t = T / cp positions in each
+// of M micro-batches, and with sequence parallelism s = t / tp of these between the products, else s = t.
 //
-//   parameters    P = (12 C^2 + 7 C) / tp + 6 C
-//   activations   4 b C (4 s + 12 t / tp) bytes: the inputs of both norms and what these make; and of each process's
-//                 features queries, keys, values and the attention's result, and gelu's argument and result (4 C each)
-//   products      24 b t C^2 / tp FLOP forward, and 2 b t T C / tp for attention; backward 2 and 2.5 times as much
-//   bytes         of element-wise operators, about 4 b C (30 s + 12 t + 38 t / tp) in both passes; 30 t with sequence
-//   parallelism
-//
-// Memory is highest where one of these is: as the loss is computed, where scores are there three times; as the last
-// block's backward pass begins; as a micro-batch's backward pass ends, when its gradients are about to be added to
-// those of earlier ones, which are there throughout; or as gradients are averaged, in a copy. Activations are those of
-// all micro-batches that a pipeline's order begins before it ends the first.
-//
-// Time is the sum of what a process computes, of the collectives that it waits for, of the pipeline's bubble, and of
-// the optimiser. A collective of k processes takes log2(k) times the link's latency, and its bytes
-// (docs/distributed.md, "What travels") at the link's rate; where devices communicate while they compute, only what
-// exceeds that computation counts.
+// A block keeps 4 b C (4 s + 12 t / tp) bytes: the inputs of both norms and what these make; and of each process's
+// features queries, keys, values and the attention's result, and gelu's argument and result (4 C each). Activations are
+// there for all micro-batches that a pipeline's order begins before it ends the first. The backward pass takes twice
+// the products of the forward pass, and attention 2.5 times.
 
 /// The sizes of a model and of the batch of all processes together.
 struct TransformerShape {
   int64_t layers = 4, heads = 4, width = 128, vocabulary = 128, sequence = 64, batch = 16;
-  int64_t parameters() const;
+  int64_t parameters() const;  // throws ValueError where they do not fit 64 bits
 };
 
 /// How processes share a training: the options of examples/mesh_gpt. Processes of one tp group have neighbouring ranks,
@@ -89,12 +77,12 @@ struct Plan {
 StepMemory predict_memory(const TransformerShape& shape, const TrainingMesh& mesh);
 StepTime predict_time(const TransformerShape& shape, const TrainingMesh& mesh, const DeviceRates& rates);
 
-/// Why the mesh cannot train the model; empty where it can.
+/// Why the mesh cannot train the model; empty where it can. No size, and no number of processes, is above 2^20.
 std::string obstacle(const TransformerShape& shape, const TrainingMesh& mesh);
 
 /// All meshes of so many processes whose steps need at most `bytes`, the fastest first; where none does, the one that
 /// needs least. tp stays within a machine. Empty where no mesh can train the model. Throws ValueError for numbers
-/// below 1.
+/// below 1, and for more than 2^20 processes.
 std::vector<Plan> propose(const TransformerShape& shape, int64_t processes, double bytes, const DeviceRates& rates);
 
 }  // namespace rush::nn::parallel

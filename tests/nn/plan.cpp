@@ -129,6 +129,23 @@ TEST_CASE("what a mesh cannot split is named") {
   CHECK(reason({.dp = 8, .micro_batches = 3}) == "a replica's sequences: 8 cannot be split into 3 micro-batches");
   CHECK(reason({.pp = 16}) == "10 modules cannot be split into 16 stages");
   CHECK(reason({.pp = 4, .stages_per_process = 2}) == "1 micro-batches cannot go in equal rounds of at least 4");
-  CHECK(reason({.tp = 0}) == "a size is 0, expected at least 1");
+  CHECK(reason({.tp = 0}) == "a size is 0, expected 1 to 1048576");
   CHECK_THROWS_WITH_AS(predict_memory(kShape, {.dp = 3}), doctest::Contains("a batch of 64 cannot"), ValueError);
+}
+
+TEST_CASE("sizes whose products would not fit are errors") {
+  constexpr int64_t kHuge = INT64_MAX / 2;
+  for (int64_t TransformerShape::*size : {&TransformerShape::layers, &TransformerShape::width,
+                                          &TransformerShape::vocabulary, &TransformerShape::sequence}) {
+    TransformerShape shape;
+    shape.*size = kHuge;
+    CHECK_THROWS_WITH_AS(shape.parameters(), doctest::Contains("does not fit 64 bits"), ValueError);
+    CHECK_THROWS_WITH_AS(predict_memory(shape, {}), doctest::Contains("expected 1 to 1048576"), ValueError);
+  }
+  TrainingMesh mesh;
+  for (int64_t TrainingMesh::*size : {&TrainingMesh::dp, &TrainingMesh::tp, &TrainingMesh::cp, &TrainingMesh::pp}) {
+    mesh.*size = 1 << 16;
+  }
+  CHECK(obstacle(kShape, mesh) == "1.84467e+19 processes are more than 1048576");
+  CHECK_THROWS_AS(propose(kShape, kHuge, 80e9, with_links()), ValueError);
 }
