@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "core/dispatch/schema.h"
 #include "core/ops/basic.h"
@@ -117,16 +118,19 @@ IndexNames view(const RuleCall& call) {
   return without_lost(names);
 }
 
-// By names without overload and final underscore: one rule serves add, add_ and their overloads.
-const std::map<std::string_view, Rule>& rules() {
-  static const std::map<std::string_view, Rule> table = [] {
-    const Rule element_wise{"...->..."}, linear{"...->...", nullptr, {{0}}}, seen{"", view, {{0}}};
-    std::map<std::string_view, Rule> rows{
-        {"add", {"...->...", nullptr, {{0, 1}}}},
-        {"sub", {"...->...", nullptr, {{0, 1}}}},
-        {"copy", {"...->...", nullptr, {{0, 1}}}},
+// A row's rule is that of all operators of its names, which are without overload and final underscore: it serves add,
+// add_ and their overloads.
+const std::map<std::string, Rule, std::less<>>& rules() {
+  const auto by_name = [] {
+    const std::pair<const char*, Rule> rows[] = {
+        {"add sub copy", {"...->...", nullptr, {{0, 1}}}},
         {"mul", {"...->...", nullptr, {{0}, {1}}}},
         {"where", {"...->...", nullptr, {{1, 2}}}},
+        {"neg clone zeros_like zero", {"...->...", nullptr, {{0}}}},
+        {"_to_copy abs addcdiv addcmul ceil clamp cos div empty_like eq erf exp fill floor full_like ge gelu gt isinf "
+         "isnan le lerp log logical_and logical_not lt masked_fill maximum minimum ne ones_like pow reciprocal relu "
+         "rsqrt sigmoid sign silu sin sqrt tanh",
+         {"...->..."}},
         {"mm", {"mk,kn->mn"}},
         {"mv", {"mk,k->m"}},
         {"dot", {"k,k->"}},
@@ -136,38 +140,24 @@ const std::map<std::string_view, Rule>& rules() {
         {"linear", {"...k,nk,n->...n", nullptr, {}, 2}},
         {"embedding", {"_w,...->...w"}},
         {"scaled_dot_product_attention", {"...__->...__"}},  // heads that share keys have their name
-        {"cross_entropy_loss", {"n_...,n...->n..."}},
-        {"nll_loss", {"n_...,n...->n..."}},
-        {"softmax", {"", in_rows}},
-        {"log_softmax", {"", in_rows}},
-        {"cat", {"", in_rows}},
-        {"layer_norm", {"", normalization}},
-        {"rms_norm", {"", normalization}},
+        {"cross_entropy_loss nll_loss", {"n_...,n...->n..."}},
+        {"softmax log_softmax cat", {"", in_rows}},
+        {"layer_norm rms_norm", {"", normalization}},
         {"sum", {"", sum, {{0}}}},
-        {"amax", {"", extremum}},
-        {"amin", {"", extremum}},
-        {"any", {"", extremum}},
-        {"all", {"", extremum}},
-        {"view", {"", view, {{0}}, SIZE_MAX, SizeList::Reshape}},
-        {"squeeze", {"", view, {{0}}, SIZE_MAX, SizeList::Reshape}},
+        {"amax amin any all", {"", extremum}},
+        {"transpose permute unsqueeze select slice split split_with_sizes unbind", {"", view, {{0}}}},
+        {"view squeeze", {"", view, {{0}}, SIZE_MAX, SizeList::Reshape}},
         {"expand", {"", view, {{0}}, SIZE_MAX, SizeList::Second}},
-        {"_local_scalar_dense", {}},
-        {"equal", {}},
+        {"_local_scalar_dense equal", {}},
     };
-    const auto add = [&](std::string_view names, const Rule& rule) {
-      for (size_t end = names.find(' '); !names.empty(); end = names.find(' ')) {
-        rows[names.substr(0, end)] = rule;
-        names.remove_prefix(std::min(end, names.size() - 1) + 1);
-      }
-    };
-    add("neg clone zeros_like zero", linear);
-    add("transpose permute unsqueeze select slice split split_with_sizes unbind", seen);
-    add("_to_copy abs addcdiv addcmul ceil clamp cos div empty_like eq erf exp fill floor full_like ge gelu gt isinf "
-        "isnan le lerp log logical_and logical_not lt masked_fill maximum minimum ne ones_like pow reciprocal relu "
-        "rsqrt sigmoid sign silu sin sqrt tanh",
-        element_wise);
-    return rows;
-  }();
+    std::map<std::string, Rule, std::less<>> all;
+    for (const auto& [names, rule] : rows) {
+      std::istringstream words(names);
+      for (std::string name; words >> name;) all[name] = rule;
+    }
+    return all;
+  };
+  static const std::map<std::string, Rule, std::less<>> table = by_name();
   return table;
 }
 
