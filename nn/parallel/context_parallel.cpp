@@ -15,7 +15,7 @@ namespace rush::nn::parallel {
 using distributed::Group;
 
 Tensor context_part(const Tensor& whole, int64_t dim, const Group& group) {
-  detail::check_member("context_part", group);
+  distributed::detail::check_member("context_part", group);
   if (group->size() == 1) return whole;
   const int64_t chunks = 2 * group->size(), size = whole.size(dim);
   RUSH_CHECK_VALUE(size % chunks == 0, "context_part: a sequence of ", size, " positions cannot be cut into ", chunks,
@@ -25,7 +25,7 @@ Tensor context_part(const Tensor& whole, int64_t dim, const Group& group) {
 }
 
 Tensor context_whole(const Tensor& part, int64_t dim, const Group& group) {
-  detail::check_member("context_whole", group);
+  distributed::detail::check_member("context_whole", group);
   const std::vector<Tensor> halves = detail::Gathering(part, dim, group).wait().chunk(2 * group->size(), dim);
   std::vector<Tensor> in_order(halves.size());
   for (size_t i = 0; i < halves.size(); ++i) in_order[i % 2 == 0 ? i / 2 : halves.size() - 1 - i / 2] = halves[i];
@@ -36,10 +36,17 @@ namespace {
 
 using autograd::AutogradContext;
 
-// What a process computes of one other's keys.
+Tensor half(const Tensor& t, bool second) {  // of the positions
+  const int64_t n = t.size(2) / 2;
+  return t.narrow(2, second ? n : 0, n);
+}
+
+// What a process computes of one other's keys: with the second half of its queries, or the first half of the keys.
 struct Block {
-  bool is_causal = false;                                      // of its own
-  bool later_queries_only = false, earlier_keys_only = false;  // the second, or the first half of them
+  bool is_causal = false;  // of its own
+  bool later_queries_only = false, earlier_keys_only = false;
+  Tensor queries(const Tensor& t) const { return later_queries_only ? half(t, true) : t; }
+  Tensor keys(const Tensor& t) const { return earlier_keys_only ? half(t, false) : t; }
 };
 
 struct RingPlan {
@@ -57,11 +64,6 @@ struct RingPlan {
     return {.later_queries_only = !is_earlier, .earlier_keys_only = is_earlier};
   }
 };
-
-Tensor half(const Tensor& t, bool second) {  // of the positions
-  const int64_t n = t.size(2) / 2;
-  return t.narrow(2, second ? n : 0, n);
-}
 
 std::tuple<Tensor, Tensor> attention(const Tensor& q, const Tensor& k, const Tensor& v, bool is_causal, double scale) {
   if (q.device().is_cpu()) return ops::_scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, is_causal, {}, scale);
@@ -115,15 +117,13 @@ struct RingAttention : autograd::Function<RingAttention> {
       std::optional<Exchange> exchange;
       if (step + 1 < plan.group->size()) exchange.emplace(keys, plan);
       const Block block = plan.block(step);
-      const auto part = [&](const Tensor& t) { return block.earlier_keys_only ? half(t, false) : t; };
-      const Tensor q = block.later_queries_only ? half(query, true) : query;
-      const auto [o, l] = attention(q, part(keys.select(0, 0)), part(keys.select(0, 1)), block.is_causal, plan.scale);
+      const auto [o, l] = attention(block.queries(query), block.keys(keys.select(0, 0)), block.keys(keys.select(0, 1)),
+                                    block.is_causal, plan.scale);
       if (step == 0) {
         out = o.to(l.scalar_type());
         lse = l;
       } else {
-        const bool some = block.later_queries_only;
-        add_block(some ? half(out, true) : out, some ? half(lse, true) : lse, o, l);
+        add_block(block.queries(out), block.queries(lse), o, l);
       }
       if (exchange) keys = exchange->wait();
     }
@@ -134,7 +134,7 @@ struct RingAttention : autograd::Function<RingAttention> {
   }
 
   static Tensors backward(AutogradContext* ctx, Tensors grads) {
-    const RingPlan& plan = *std::any_cast<RingPlan>(static_cast<const std::any*>(&ctx->saved_data["plan"]));
+    const auto& plan = std::any_cast<const RingPlan&>(ctx->saved_data["plan"]);
     RUSH_CHECK_NOT_IMPLEMENTED(!GradMode::is_enabled(), "ring_attention: there is no second derivative");
     const Tensors saved = ctx->get_saved_variables();
     const Tensor &query = saved[0], &out = saved[3], &lse = saved[4];
@@ -148,15 +148,14 @@ struct RingAttention : autograd::Function<RingAttention> {
       std::optional<Exchange> exchange;
       if (step + 1 < plan.group->size()) exchange.emplace(keys, plan);
       const Block block = plan.block(step);
-      const auto queries = [&](const Tensor& t) { return block.later_queries_only ? half(t, true) : t; };
-      const auto part = [&](const Tensor& t) { return block.earlier_keys_only ? half(t, false) : t; };
-      const Grads own = attention_backward(queries(grads[0]).contiguous(), queries(query), part(keys.select(0, 0)),
-                                           part(keys.select(0, 1)), queries(out), queries(lse).contiguous(),
-                                           block.is_causal, plan.scale);
-      queries(grad_query).add_(own.query);
+      const Grads own =
+          attention_backward(block.queries(grads[0]).contiguous(), block.queries(query), block.keys(keys.select(0, 0)),
+                             block.keys(keys.select(0, 1)), block.queries(out), block.queries(lse).contiguous(),
+                             block.is_causal, plan.scale);
+      block.queries(grad_query).add_(own.query);
       if (grads_exchange) grad_keys = grads_exchange->wait();
-      part(grad_keys.select(0, 0)).add_(own.key);
-      part(grad_keys.select(0, 1)).add_(own.value);
+      block.keys(grad_keys.select(0, 0)).add_(own.key);
+      block.keys(grad_keys.select(0, 1)).add_(own.value);
       grads_exchange.emplace(grad_keys, plan);
       if (exchange) keys = exchange->wait();
     }
@@ -178,7 +177,7 @@ struct RingAttention : autograd::Function<RingAttention> {
 
 Tensor ring_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Group& group, bool is_causal,
                       std::optional<double> scale) {
-  detail::check_member("ring_attention", group);
+  distributed::detail::check_member("ring_attention", group);
   RUSH_CHECK_VALUE(query.dim() == 4 && key.sizes() == query.sizes() && value.sizes() == query.sizes(),
                    "ring_attention: expected query, key and value of one shape (B, H, T, D), got ", query.sizes(), ", ",
                    key.sizes(), " and ", value.sizes());

@@ -8,6 +8,7 @@
 #include "core/distributed/collectives.h"
 #include "core/ops/basic.h"
 #include "nn/clip_grad.h"
+#include "nn/parallel/group_dims.h"
 #include "nn/parallel/same_everywhere.h"
 #include "nn/parallel/sharded_unit.h"
 
@@ -118,16 +119,7 @@ Tensor full_tensor(const Tensor& parameter) {
   if (!owner.unit) return parameter;
   const NoGradGuard no_grad;
   const ShardedUnit::Parameter& p = owner.parameter();
-  const Tensor own = p.own().detach();
-  const distributed::Group& group = owner.unit->options().process_group();
-  std::vector<int64_t> sizes(p.sizes.begin(), p.sizes.end());
-  sizes[0] = p.chunk;
-  const Tensor chunk = empty(sizes, own.options());
-  chunk.narrow(0, 0, own.size(0)).copy_(own);
-  sizes[0] *= group->size();
-  const Tensor padded = empty(sizes, own.options());
-  distributed::all_gather_into_tensor(padded, chunk, group);
-  return padded.narrow(0, 0, p.rows()).clone();
+  return detail::gather_chunks(p.own().detach(), 0, p.rows(), owner.unit->options().process_group());
 }
 
 double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,

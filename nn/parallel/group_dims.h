@@ -46,6 +46,17 @@ void sum_gradients(const std::vector<Tensor>& parameters, const distributed::Gro
 
 namespace detail {
 
+// Of a dimension of `size` elements that is split unevenly: chunks of ceil(size / processes), of which the last ones
+// are smaller, or empty.
+struct Chunk {
+  int64_t begin, size;
+};
+Chunk chunk_of(int64_t rank, int64_t size, int64_t processes);
+// All processes' chunks one behind the other in `dim`, which then has `size` elements: a new tensor.
+Tensor gather_chunks(const Tensor& chunk, int64_t dim, int64_t size, const distributed::Group& group);
+// `x` with zeros behind its own elements in `dim`, `size` in all.
+Tensor padded_to(const Tensor& x, int64_t dim, int64_t size);
+
 // A collective that may still be under way. `wait` returns its result.
 class Gathering {
  public:
@@ -70,13 +81,12 @@ class SumOfParts {
   distributed::WorkPtr work_;
 };
 
-// Throws DistributedError, which begins with `who`, where the group is null.
-void check_member(const char* who, const distributed::Group& group);
-
 // A tensor as products take it: in 16 bits where autocast is on.
 Tensor lowered(const Tensor& t);
 
-// This process's part of a tensor in `dim`, a view. Throws ValueError, which begins with `who`.
+// The size of each process's part of a tensor in `dim`, and this process's, a view. Both throw ValueError, which begins
+// with `who`, where the parts would not be equal, and DistributedError where the group is null.
+int64_t part_size(const char* who, const Tensor& x, int64_t dim, const distributed::Group& group);
 Tensor own_part(const char* who, const Tensor& x, int64_t dim, const distributed::Group& group);
 
 }  // namespace detail

@@ -1,48 +1,24 @@
 // How local tensors of one placement become those of another.
-#include <algorithm>
-
 #include "core/distributed/collectives.h"
 #include "core/distributed/functional.h"
 #include "core/ops/basic.h"
 #include "nn/parallel/dtensor_parts.h"
+#include "nn/parallel/group_dims.h"
 
 namespace rush::nn::parallel::detail {
 
 namespace {
 
 using MeshDim = distributed::DeviceMesh::Dim;
-namespace functional = distributed::functional;
 
-struct Chunk {
-  int64_t begin, size;
-};
-
-int64_t chunk_size(int64_t size, const MeshDim& in) { return (size + in.size - 1) / in.size; }
-
-Chunk chunk_at(int64_t coordinate, int64_t size, const MeshDim& in) {
-  const int64_t each = chunk_size(size, in), begin = std::min(coordinate * each, size);
-  return {begin, std::min(each, size - begin)};
-}
-
-// With rows of zeros behind its own, `rows` of them.
-Tensor padded(const Tensor& t, int64_t rows) {
-  DimVector missing(t.sizes());
-  missing[0] = rows - t.size(0);
-  return missing[0] == 0 ? t : cat({t, zeros(missing, t.options())});
-}
-
-// All processes' chunks of a dimension of `whole` elements.
-Tensor gather(const Tensor& local, int64_t dim, int64_t whole, const MeshDim& in) {
-  const Tensor rows = padded(local.transpose(0, dim), chunk_size(whole, in));
-  return functional::all_gather(rows, in.group).narrow(0, 0, whole).transpose(0, dim).contiguous();
-}
+Chunk chunk_at(int64_t coordinate, int64_t size, const MeshDim& in) { return chunk_of(coordinate, size, in.size); }
 
 // This process's chunk of the sum.
 Tensor reduce_scatter(const Tensor& summand, int64_t dim, const MeshDim& in) {
   const int64_t whole = summand.size(dim);
-  const Tensor rows = padded(summand.transpose(0, dim), chunk_size(whole, in) * in.size);
-  const Tensor own = functional::reduce_scatter(rows, distributed::ReduceOp::SUM, in.group);
-  return own.narrow(0, 0, chunk_at(in.coordinate, whole, in).size).transpose(0, dim).contiguous();
+  const Tensor padded = padded_to(summand, dim, chunk_at(0, whole, in).size * in.size);
+  const Tensor own = SumOfParts(padded, dim, in.group).wait();
+  return own.narrow(dim, 0, chunk_at(in.coordinate, whole, in).size).contiguous();
 }
 
 // From chunks of dimension `from`, which has `whole` elements, to chunks of dimension `to`.
@@ -66,10 +42,10 @@ Tensor move(const Tensor& local, IntArrayRef whole, const MeshDim& in, Placement
   const auto size_in = [&](Placement p) { return whole[static_cast<size_t>(p.dim)]; };
   if (from.is_partial()) {
     return to.is_shard() ? reduce_scatter(local, to.dim, in)
-                         : functional::all_reduce(local, distributed::ReduceOp::SUM, in.group);
+                         : distributed::functional::all_reduce(local, distributed::ReduceOp::SUM, in.group);
   }
   if (from.is_shard() && to.is_shard()) return exchange(local, from.dim, size_in(from), to.dim, in);
-  const Tensor all = from.is_shard() ? gather(local, from.dim, size_in(from), in) : local;
+  const Tensor all = from.is_shard() ? gather_chunks(local, from.dim, size_in(from), in.group) : local;
   if (to.is_partial()) return in.coordinate == 0 ? all : zeros_like(all);
   if (to.is_replicate()) return all;
   const Chunk own = chunk_at(in.coordinate, size_in(to), in);

@@ -12,6 +12,7 @@
 #include "core/distributed/collectives.h"
 #include "core/memory/claim.h"
 #include "core/ops/basic.h"
+#include "nn/parallel/group_dims.h"
 #include "nn/parallel/shard_schedule.h"
 
 namespace rush::nn::parallel {
@@ -66,17 +67,16 @@ ShardedUnit::ShardedUnit(std::vector<std::string> names, const std::vector<Tenso
       group_(options_.process_group()),
       device_(tensors.empty() ? Device(kCPU) : tensors[0].device()) {
   const NoGradGuard no_grad;
-  const int64_t processes = group_->size();
   for (size_t i = 0; i < tensors.size(); ++i) {
     Parameter p;
     p.name = std::move(names[i]);
     p.tensor = tensors[i];
     p.sizes = DimVector(tensors[i].sizes());
-    p.chunk = (p.rows() + processes - 1) / processes;
+    p.chunk = detail::chunk_of(0, p.rows(), group_->size()).size;
     p.row_numel = p.rows() > 0 ? p.tensor.numel() / p.rows() : 0;
     p.start = block_numel_;
     block_numel_ += p.chunk_numel();
-    const int64_t first = first_row(p), rows = std::min(p.chunk, p.rows() - first);
+    const auto [first, rows] = detail::chunk_of(group_->rank(), p.rows(), group_->size());
     p.tensor.set_data(stored(p.tensor.detach().narrow(0, first, rows)));
     parameters_.push_back(std::move(p));
   }
@@ -96,7 +96,7 @@ ShardedUnit::Owner ShardedUnit::owner_of(const Tensor& parameter) {
 }
 
 int64_t ShardedUnit::first_row(const Parameter& parameter) const {
-  return std::min(group_->rank() * parameter.chunk, parameter.rows());
+  return detail::chunk_of(group_->rank(), parameter.rows(), group_->size()).begin;
 }
 
 void ShardedUnit::begin_forward() {

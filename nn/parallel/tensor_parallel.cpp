@@ -35,7 +35,7 @@ struct ColumnProduct : autograd::Function<ColumnProduct> {
   }
 
   static Tensors backward(AutogradContext* ctx, Tensors grads) {
-    const ProductPlan& plan = *std::any_cast<ProductPlan>(static_cast<const std::any*>(&ctx->saved_data["plan"]));
+    const auto& plan = std::any_cast<const ProductPlan&>(ctx->saved_data["plan"]);
     const Tensors saved = ctx->get_saved_variables();
     const Tensor &input = saved[0], &weight = saved[1], &grad = grads[0];
     RUSH_CHECK_NOT_IMPLEMENTED(!GradMode::is_enabled(), "ColumnParallelLinear: there is no second derivative");
@@ -68,16 +68,6 @@ struct ColumnProduct : autograd::Function<ColumnProduct> {
   }
 };
 
-// Of results of which each process has a summand.
-Tensor sum_of(const Tensor& partial, const ParallelLinearOptions& options, const Group& group) {
-  return options.sequence_dim() ? sum_to_split(partial, *options.sequence_dim(), group)
-                                : sum_from_group(partial, group);
-}
-
-std::string printed(const char* name, const Tensor& weight, const Group& group, const char* more = "") {
-  return str(name, "(", weight.size(0), " x ", weight.size(1), more, ", one of ", group->size(), " parts)");
-}
-
 // Which of `indices` are among this process's rows, and what they are there; 0 for the others.
 struct OwnIndices {
   Tensor are_own, local;
@@ -97,19 +87,28 @@ void check_indices(const char* who, const Tensor& indices, int64_t rows) {
 
 }  // namespace
 
-Tensor SplitModule::register_part(const char* who, const std::string& name, const Tensor& whole) {
-  detail::check_member(who, group_);
+Tensor SplitModule::register_part(const char* name, const Tensor& whole) {
+  distributed::detail::check_member(this->name().c_str(), group_);
   if (!whole.defined()) return register_parameter(name, {}, false);
   const std::optional<int64_t> dim = split_dim(name);
-  const Tensor part = dim ? detail::own_part(who, whole.detach(), *dim, group_) : whole.detach();
+  const Tensor part = dim ? detail::own_part(this->name().c_str(), whole.detach(), *dim, group_) : whole.detach();
   return register_parameter(name, part.clone(MemoryFormat::Contiguous), whole.requires_grad());
+}
+
+Tensor SplitModule::sum_of(const Tensor& partial) const {
+  return options.sequence_dim() ? sum_to_split(partial, *options.sequence_dim(), group_)
+                                : sum_from_group(partial, group_);
+}
+
+void SplitModule::pretty_print(std::ostream& stream) const {
+  stream << str(name(), "(", weight.size(0), " x ", weight.size(1), ", one of ", group_->size(), " parts)");
 }
 
 ColumnParallelLinearImpl::ColumnParallelLinearImpl(const Linear& whole, Group group,
                                                    const ParallelLinearOptions& options)
-    : SplitModule(std::move(group)), options(options) {
-  weight = register_part("ColumnParallelLinear", "weight", whole->weight);
-  bias = register_part("ColumnParallelLinear", "bias", whole->bias);
+    : SplitModule("ColumnParallelLinear", std::move(group), options) {
+  weight = register_part("weight", whole->weight);
+  bias = register_part("bias", whole->bias);
 }
 
 Tensor ColumnParallelLinearImpl::forward(const Tensor& input) {
@@ -119,14 +118,10 @@ Tensor ColumnParallelLinearImpl::forward(const Tensor& input) {
   return options.gather_output() ? gather_from_group(result, -1, group_) : result;
 }
 
-void ColumnParallelLinearImpl::pretty_print(std::ostream& stream) const {
-  stream << printed("ColumnParallelLinear", weight, group_);
-}
-
 RowParallelLinearImpl::RowParallelLinearImpl(const Linear& whole, Group group, const ParallelLinearOptions& options)
-    : SplitModule(std::move(group)), options(options) {
-  weight = register_part("RowParallelLinear", "weight", whole->weight);
-  bias = register_part("RowParallelLinear", "bias", whole->bias);
+    : SplitModule("RowParallelLinear", std::move(group), options) {
+  weight = register_part("weight", whole->weight);
+  bias = register_part("bias", whole->bias);
 }
 
 std::optional<int64_t> RowParallelLinearImpl::split_dim(std::string_view parameter) const {
@@ -135,22 +130,18 @@ std::optional<int64_t> RowParallelLinearImpl::split_dim(std::string_view paramet
 
 Tensor RowParallelLinearImpl::forward(const Tensor& input) {
   const ModuleScope scope(*this);
-  const Tensor result = sum_of(functional::linear(input, weight), options, group_);
+  const Tensor result = sum_of(functional::linear(input, weight));
   return bias.defined() ? result + bias : result;
-}
-
-void RowParallelLinearImpl::pretty_print(std::ostream& stream) const {
-  stream << printed("RowParallelLinear", weight, group_);
 }
 
 VocabParallelEmbeddingImpl::VocabParallelEmbeddingImpl(const Embedding& whole, Group group,
                                                        const ParallelLinearOptions& options)
-    : SplitModule(std::move(group)), options(options) {
+    : SplitModule("VocabParallelEmbedding", std::move(group), options) {
   const EmbeddingOptions& of_whole = whole->options;
   RUSH_CHECK_NOT_IMPLEMENTED(
       !of_whole.padding_idx() && !of_whole.max_norm() && !of_whole.scale_grad_by_freq() && !of_whole.sparse(),
       "VocabParallelEmbedding: there is no padding_idx, max_norm, scale_grad_by_freq or sparse");
-  weight = register_part("VocabParallelEmbedding", "weight", whole->weight);
+  weight = register_part("weight", whole->weight);
 }
 
 Tensor VocabParallelEmbeddingImpl::forward(const Tensor& indices) {
@@ -158,15 +149,11 @@ Tensor VocabParallelEmbeddingImpl::forward(const Tensor& indices) {
   check_indices("VocabParallelEmbedding", indices, weight.size(0) * group_->size());
   const OwnIndices own(indices, weight.size(0), group_);
   const Tensor found = functional::embedding(own.local, weight);
-  return sum_of(found.mul(own.are_own.unsqueeze(-1)), options, group_);
-}
-
-void VocabParallelEmbeddingImpl::pretty_print(std::ostream& stream) const {
-  stream << printed("VocabParallelEmbedding", weight, group_);
+  return sum_of(found.mul(own.are_own.unsqueeze(-1)));
 }
 
 Tensor vocab_parallel_cross_entropy(const Tensor& scores, const Tensor& targets, const Group& group) {
-  detail::check_member("vocab_parallel_cross_entropy", group);
+  distributed::detail::check_member("vocab_parallel_cross_entropy", group);
   RUSH_CHECK_VALUE(
       scores.dim() > 0 && targets.sizes() == scores.sizes().slice(0, static_cast<size_t>(scores.dim() - 1)),
       "vocab_parallel_cross_entropy: expected a target for each row of scores ", scores.sizes(), ", got ",

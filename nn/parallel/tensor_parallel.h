@@ -35,59 +35,52 @@ struct ParallelLinearOptions {
   RUSH_ARG(std::optional<int64_t>, sequence_dim);
 };
 
-/// A module that has parts of some parameters.
+/// A module that has parts of some parameters: what the three below share.
 class SplitModule : public Module {
  public:
-  explicit SplitModule(distributed::Group group) : group_(std::move(group)) {}
   /// The dimension in which its own parameter of that name is split, equally; none for one that is whole.
-  virtual std::optional<int64_t> split_dim(std::string_view parameter) const = 0;
+  virtual std::optional<int64_t> split_dim(std::string_view) const { return 0; }
   const distributed::Group& group() const { return group_; }  // among whose processes
+  void pretty_print(std::ostream& stream) const override;
+
+  ParallelLinearOptions options;
+  Tensor weight, bias;  // this process's parts; an embedding has no bias
 
  protected:
+  SplitModule(const char* name, distributed::Group group, const ParallelLinearOptions& options)
+      : Module(name), options(options), group_(std::move(group)) {}
   // Registers the process's part of a whole parameter, which may be undefined.
-  Tensor register_part(const char* who, const std::string& name, const Tensor& whole);
+  Tensor register_part(const char* name, const Tensor& whole);
+  // Of results of which each process has a summand.
+  Tensor sum_of(const Tensor& partial) const;
 
   const distributed::Group group_;
 };
 
-/// See ColumnParallelLinear.
+/// See ColumnParallelLinear. weight (out / processes, in), bias (out / processes).
 class ColumnParallelLinearImpl final : public SplitModule {
  public:
   ColumnParallelLinearImpl(const Linear& whole, distributed::Group group, const ParallelLinearOptions& options = {});
   /// (..., in) -> (..., out / processes), or (..., out) with `gather_output`.
   Tensor forward(const Tensor& input);
-  std::optional<int64_t> split_dim(std::string_view) const override { return 0; }
-  void pretty_print(std::ostream& stream) const override;
-
-  ParallelLinearOptions options;
-  Tensor weight, bias;  // (out / processes, in), (out / processes)
 };
 
-/// See RowParallelLinear.
+/// See RowParallelLinear. weight (out, in / processes), bias (out).
 class RowParallelLinearImpl final : public SplitModule {
  public:
   RowParallelLinearImpl(const Linear& whole, distributed::Group group, const ParallelLinearOptions& options = {});
   /// (..., in / processes) -> (..., out).
   Tensor forward(const Tensor& input);
   std::optional<int64_t> split_dim(std::string_view parameter) const override;
-  void pretty_print(std::ostream& stream) const override;
-
-  ParallelLinearOptions options;
-  Tensor weight, bias;  // (out, in / processes), (out)
 };
 
-/// See VocabParallelEmbedding.
+/// See VocabParallelEmbedding. weight (rows / processes, width).
 class VocabParallelEmbeddingImpl final : public SplitModule {
  public:
   VocabParallelEmbeddingImpl(const Embedding& whole, distributed::Group group,
                              const ParallelLinearOptions& options = {});
   /// Indices of any shape -> (..., width). With `sequence_dim` the result is split in it.
   Tensor forward(const Tensor& indices);
-  std::optional<int64_t> split_dim(std::string_view) const override { return 0; }
-  void pretty_print(std::ostream& stream) const override;
-
-  ParallelLinearOptions options;
-  Tensor weight;  // (rows / processes, width)
 };
 
 /// The mean cross entropy of scores (..., classes / processes) that are split in their last dimension, and targets
