@@ -84,6 +84,11 @@ class Call {
                        tensor.sizes());
     }
   }
+  // One that the root alone has, the process of that rank among all.
+  void check_list_of_root(TensorList tensors, const Tensor& like, int global_rank) {
+    if (group_->rank() == record_.root) return check_list(tensors, like);
+    RUSH_CHECK_VALUE(tensors.empty(), who_, ": a list of tensors is for process ", global_rank, " alone");
+  }
   // A tensor with a block as large as `part` for each process.
   void check_blocks(const Tensor& whole, const Tensor& part) {
     check(whole);
@@ -225,6 +230,19 @@ std::vector<int64_t> element_counts(TensorList tensors) {
   return counts;
 }
 
+// What this process exchanges with each one: a block where it is the root, and nothing otherwise.
+std::vector<int64_t> with_all(const Call& call, int root, const Tensor& block) {
+  return std::vector<int64_t>(static_cast<size_t>(call.group().size()),
+                              call.group().rank() == root ? block.numel() : 0);
+}
+
+// A block with the root, and nothing with the others.
+std::vector<int64_t> with_root(const Call& call, int root, const Tensor& block) {
+  std::vector<int64_t> splits(static_cast<size_t>(call.group().size()));
+  splits[static_cast<size_t>(root)] = block.numel();
+  return splits;
+}
+
 }  // namespace
 
 WorkPtr all_reduce(const Tensor& tensor, ReduceOp op, const Group& group, bool async_op) {
@@ -286,15 +304,10 @@ WorkPtr gather(const Tensor& input, TensorList outputs, int dst, const Group& gr
   call.check(input);
   const int root = call.member(dst);
   call.of(input.numel()).has_root(root);
-  Tensor staged;
-  if (root == group->rank()) {
-    call.check_list(outputs, input);
-    staged = call.written_to_all(outputs);
-  } else {
-    RUSH_CHECK_VALUE(outputs.empty(), "gather: outputs are for process ", dst, " alone");
-  }
-  const Tensor read = call.read(input);
-  return call.run([&] { return group->gather(staged, read, root); });
+  call.check_list_of_root(outputs, input, dst);
+  const Tensor staged = call.written_to_all(outputs), read = call.read(input);
+  return call.run(
+      [&] { return group->all_to_all(staged, read, with_all(call, root, input), with_root(call, root, input)); });
 }
 
 WorkPtr scatter(const Tensor& output, TensorList inputs, int src, const Group& group, bool async_op) {
@@ -302,15 +315,10 @@ WorkPtr scatter(const Tensor& output, TensorList inputs, int src, const Group& g
   call.check(output);
   const int root = call.member(src);
   call.of(output.numel()).has_root(root);
-  Tensor read;
-  if (root == group->rank()) {
-    call.check_list(inputs, output);
-    read = call.joined(inputs);
-  } else {
-    RUSH_CHECK_VALUE(inputs.empty(), "scatter: inputs are for process ", src, " alone");
-  }
-  const Tensor staged = call.written(output);
-  return call.run([&] { return group->scatter(staged, read, root); });
+  call.check_list_of_root(inputs, output, src);
+  const Tensor staged = call.written(output), read = call.joined(inputs);
+  return call.run(
+      [&] { return group->all_to_all(staged, read, with_root(call, root, output), with_all(call, root, output)); });
 }
 
 WorkPtr reduce_scatter(const Tensor& output, TensorList inputs, ReduceOp op, const Group& group, bool async_op) {

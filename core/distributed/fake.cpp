@@ -22,15 +22,8 @@ class FakeGroup final : public ProcessGroup {
     output.view({size(), input.numel()}).copy_(input.view({1, input.numel()}));
     return Work::completed();
   }
-  WorkPtr gather(const Tensor& output, const Tensor& input, int) override {
-    return output.defined() ? all_gather(output, input) : Work::completed();
-  }
-  WorkPtr scatter(const Tensor& output, const Tensor& input, int) override {
-    if (input.defined()) own_block(output, input);
-    return Work::completed();
-  }
   WorkPtr reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp) override {
-    own_block(output, input);
+    output.view({output.numel()}).copy_(input.view({size(), output.numel()}).select(0, rank()));
     return Work::completed();
   }
   WorkPtr all_to_all(const Tensor& output, const Tensor& input, IntArrayRef output_splits,
@@ -48,9 +41,6 @@ class FakeGroup final : public ProcessGroup {
   }
 
  private:
-  void own_block(const Tensor& output, const Tensor& input) const {
-    output.view({output.numel()}).copy_(input.view({size(), output.numel()}).select(0, rank()));
-  }
   // What goes to this rank, or comes from it.
   Tensor own_rows(const Tensor& elements, IntArrayRef splits) const {
     const auto own = splits.begin() + rank();

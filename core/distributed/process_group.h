@@ -19,8 +19,8 @@ namespace rush::distributed {
 // [Communication thread], or nobody where the group is a fake.
 
 /// Processes, each with a rank from 0 on in the group, and one function for each collective. The functions are what a
-/// backend provides; programs call those of collectives.h. Tensors are contiguous, on `device()`, and stay alive until
-/// the Work is done; ranks are those of the group. c10d::ProcessGroup.
+/// backend provides; programs call those of collectives.h. Tensors are contiguous, on `device()`, and the backend keeps
+/// them until the Work is done; ranks are those of the group. c10d::ProcessGroup.
 class ProcessGroup {
  public:
   /// `ranks` are the members by their ranks among all processes; this process is member number `rank`.
@@ -48,13 +48,10 @@ class ProcessGroup {
   virtual WorkPtr broadcast(const Tensor& tensor, int root) = 0;
   /// `output` has a block for each process, as large as `input`.
   virtual WorkPtr all_gather(const Tensor& output, const Tensor& input) = 0;
-  /// The same, but `output` is undefined on all but the root.
-  virtual WorkPtr gather(const Tensor& output, const Tensor& input, int root) = 0;
-  /// `input` has a block for each process, as large as `output`; on all but the root it is undefined.
-  virtual WorkPtr scatter(const Tensor& output, const Tensor& input, int root) = 0;
   /// `input` has a block for each process, as large as `output`.
   virtual WorkPtr reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) = 0;
-  /// Rank i gets `input_splits[i]` elements of the input, and fills `output_splits[i]` of the output.
+  /// Rank i gets `input_splits[i]` elements of the input, and fills `output_splits[i]` of the output. So are gather and
+  /// scatter, where all splits but a root's are 0.
   virtual WorkPtr all_to_all(const Tensor& output, const Tensor& input, IntArrayRef output_splits,
                              IntArrayRef input_splits) = 0;
   virtual WorkPtr send(const Tensor& tensor, int destination, int tag) = 0;

@@ -74,8 +74,6 @@ class ThreadGroup final : public distributed::ProcessGroup {
     });
   }
   WorkPtr reduce(const Tensor&, Op, int) override { return refuse(); }
-  WorkPtr gather(const Tensor&, const Tensor&, int) override { return refuse(); }
-  WorkPtr scatter(const Tensor&, const Tensor&, int) override { return refuse(); }
   WorkPtr reduce_scatter(const Tensor&, const Tensor&, Op) override { return refuse(); }
   WorkPtr all_to_all(const Tensor&, const Tensor&, IntArrayRef, IntArrayRef) override { return refuse(); }
   WorkPtr send(const Tensor&, int, int) override { return refuse(); }

@@ -79,7 +79,10 @@ class MpiGroup final : public ProcessGroup {
       const Blocks blocks(tensor, size());
       const Tensor own = scratch(blocks.bytes), whole = scratch(rank() == root ? blocks.bytes * size() : 0);
       reduce_own_block(blocks.padded(tensor), blocks.bytes, data_of(own), tensor.scalar_type(), op);
-      gather_bytes(data_of(own), data_of(whole), blocks.bytes, root);
+      in_segments(blocks.bytes, [&](int64_t at, int count, MPI_Datatype type, MPI_Request* request) {
+        RUSH_MPI_CALL(MPI_Igather, data_of(own) + at, count, type, data_of(whole) + at, count, type, root, comm_,
+                      request);
+      });
       if (rank() == root) std::copy_n(data_of(whole), tensor.nbytes(), data_of(tensor));
     });
   }
@@ -92,19 +95,6 @@ class MpiGroup final : public ProcessGroup {
   }
   WorkPtr all_gather(const Tensor& output, const Tensor& input) override {
     return run("all_gather", [=, this] { all_gather_bytes(data_of(input), data_of(output), input.nbytes()); });
-  }
-  WorkPtr gather(const Tensor& output, const Tensor& input, int root) override {
-    return run("gather", [=, this] {
-      gather_bytes(data_of(input), output.defined() ? data_of(output) : nullptr, input.nbytes(), root);
-    });
-  }
-  WorkPtr scatter(const Tensor& output, const Tensor& input, int root) override {
-    return run("scatter", [=, this] {
-      const std::byte* from = input.defined() ? data_of(input) : nullptr;
-      in_segments(output.nbytes(), [&](int64_t at, int count, MPI_Datatype type, MPI_Request* request) {
-        RUSH_MPI_CALL(MPI_Iscatter, from + at, count, type, data_of(output) + at, count, type, root, comm_, request);
-      });
-    });
   }
   WorkPtr reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) override {
     return run("reduce_scatter",
@@ -233,11 +223,6 @@ class MpiGroup final : public ProcessGroup {
     in_segments(block_bytes, [&](int64_t at, int count, MPI_Datatype type, MPI_Request* request) {
       const void* sent = from == MPI_IN_PLACE ? from : static_cast<const std::byte*>(from) + at;
       RUSH_MPI_CALL(MPI_Iallgather, sent, count, type, to + at, count, type, comm_, request);
-    });
-  }
-  void gather_bytes(const std::byte* from, std::byte* to, int64_t block_bytes, int root) const {
-    in_segments(block_bytes, [&](int64_t at, int count, MPI_Datatype type, MPI_Request* request) {
-      RUSH_MPI_CALL(MPI_Igather, from + at, count, type, to + at, count, type, root, comm_, request);
     });
   }
   // Writes to `own` this rank's block of the reduction, so much at a time that what arrives stays in the caches: Note

@@ -117,22 +117,6 @@ class NcclGroup final : public ProcessGroup {
       RUSH_NCCL_CALL(ncclAllGather, data_of(input), data_of(output), bytes_of(input), ncclUint8, comm_, stream);
     });
   }
-  WorkPtr gather(const Tensor& output, const Tensor& input, int root) override {
-    return exchange("gather", {output, input}, [&](cudaStream_t stream) {
-      const size_t bytes = bytes_of(input);
-      for (int other = 0; rank() == root && other < size(); ++other)
-        receive(data_of(output) + static_cast<size_t>(other) * bytes, bytes, other, stream);
-      send(data_of(input), bytes, root, stream);
-    });
-  }
-  WorkPtr scatter(const Tensor& output, const Tensor& input, int root) override {
-    return exchange("scatter", {output, input}, [&](cudaStream_t stream) {
-      const size_t bytes = bytes_of(output);
-      for (int other = 0; rank() == root && other < size(); ++other)
-        send(data_of(input) + static_cast<size_t>(other) * bytes, bytes, other, stream);
-      receive(data_of(output), bytes, root, stream);
-    });
-  }
   WorkPtr reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) override {
     return run("reduce_scatter", {output, input}, [&](cudaStream_t stream) {
       const Reduction r("reduce_scatter", output, op, size());
@@ -141,9 +125,10 @@ class NcclGroup final : public ProcessGroup {
   }
   WorkPtr all_to_all(const Tensor& output, const Tensor& input, IntArrayRef output_splits,
                      IntArrayRef input_splits) override {
-    return exchange("all_to_all", {output, input}, [&](cudaStream_t stream) {
+    return run("all_to_all", {output, input}, [&](cudaStream_t stream) {
       const auto element = static_cast<size_t>(element_size(input.scalar_type()));
       std::byte *to = data_of(output), *from = data_of(input);
+      RUSH_NCCL_CALL(ncclGroupStart);
       for (int other = 0; other < size(); ++other) {
         const size_t arriving = static_cast<size_t>(output_splits[static_cast<size_t>(other)]) * element;
         const size_t leaving = static_cast<size_t>(input_splits[static_cast<size_t>(other)]) * element;
@@ -152,6 +137,7 @@ class NcclGroup final : public ProcessGroup {
         to += arriving;
         from += leaving;
       }
+      RUSH_NCCL_CALL(ncclGroupEnd);
     });
   }
   // NCCL tells messages apart by their order alone, not by tags.
@@ -200,15 +186,6 @@ class NcclGroup final : public ProcessGroup {
     const auto work = std::make_shared<Work>();
     work->finish_on(own);
     return work;
-  }
-  // Of messages that go in both directions at once.
-  template <class Messages>
-  WorkPtr exchange(const char* who, std::initializer_list<Tensor> tensors, const Messages& messages) {
-    return run(who, tensors, [&](cudaStream_t stream) {
-      RUSH_NCCL_CALL(ncclGroupStart);
-      messages(stream);
-      RUSH_NCCL_CALL(ncclGroupEnd);
-    });
   }
   void send(const std::byte* from, size_t bytes, int to, cudaStream_t stream) const {
     if (bytes > 0) RUSH_NCCL_CALL(ncclSend, from, bytes, ncclUint8, to, comm_, stream);
