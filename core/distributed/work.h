@@ -49,4 +49,16 @@ class Work {
 };
 using WorkPtr = std::shared_ptr<Work>;
 
+/// A tensor that a collective fills meanwhile.
+struct Arriving {
+  Tensor tensor;
+  WorkPtr work;  // null where it is there already
+
+  /// Waits for it, and hands it over.
+  Tensor take() {
+    if (work) std::exchange(work, nullptr)->wait();
+    return std::move(tensor);
+  }
+};
+
 }  // namespace rush::distributed

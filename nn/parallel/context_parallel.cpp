@@ -88,25 +88,15 @@ Grads attention_backward(const Tensor& grad, const Tensor& q, const Tensor& k, c
   return {dq, dk, dv};
 }
 
-// A tensor that is sent to the next process while one of its shape comes from the one before. It is one collective for
-// both directions: NCCL carries out calls one after the other, and all processes would send first.
-class Exchange {
- public:
-  Exchange(Tensor sent, const RingPlan& plan) : sent_(std::move(sent)), received_(empty_like(sent_)) {
-    std::vector<int64_t> arriving(static_cast<size_t>(plan.group->size())), leaving = arriving;
-    arriving[static_cast<size_t>(plan.previous())] = leaving[static_cast<size_t>(plan.next())] = sent_.numel();
-    work_ = distributed::all_to_all_single(received_.view({-1}), sent_.view({-1}), arriving, leaving, plan.group,
-                                           /*async_op=*/true);
-  }
-  Tensor wait() {
-    work_->wait();
-    return received_;
-  }
-
- private:
-  Tensor sent_, received_;
-  distributed::WorkPtr work_;
-};
+// Sends a tensor to the next process, while one of its shape comes from the one before. It is one collective for both
+// directions: NCCL carries out calls one after the other, and all processes would send first.
+distributed::Arriving exchange(const Tensor& sent, const RingPlan& plan) {
+  const Tensor received = empty_like(sent);
+  std::vector<int64_t> arriving(static_cast<size_t>(plan.group->size())), leaving = arriving;
+  arriving[static_cast<size_t>(plan.previous())] = leaving[static_cast<size_t>(plan.next())] = sent.numel();
+  return {received, distributed::all_to_all_single(received.view({-1}), sent.view({-1}), arriving, leaving, plan.group,
+                                                   /*async_op=*/true)};
+}
 
 struct RingAttention : autograd::Function<RingAttention> {
   static Tensor forward(AutogradContext* ctx, const Tensor& query, const Tensor& key, const Tensor& value,
@@ -114,8 +104,8 @@ struct RingAttention : autograd::Function<RingAttention> {
     Tensor keys = stack({key, value});  // (2, B, H, T, D), of the process whose turn it is
     Tensor out, lse;                    // in the dtype of lse
     for (int step = 0; step < plan.group->size(); ++step) {
-      std::optional<Exchange> exchange;
-      if (step + 1 < plan.group->size()) exchange.emplace(keys, plan);
+      const bool is_last = step + 1 == plan.group->size();
+      distributed::Arriving next_keys = is_last ? distributed::Arriving() : exchange(keys, plan);
       const Block block = plan.block(step);
       const auto [o, l] = attention(block.queries(query), block.keys(keys.select(0, 0)), block.keys(keys.select(0, 1)),
                                     block.is_causal, plan.scale);
@@ -125,7 +115,7 @@ struct RingAttention : autograd::Function<RingAttention> {
       } else {
         add_block(block.queries(out), block.queries(lse), o, l);
       }
-      if (exchange) keys = exchange->wait();
+      if (!is_last) keys = next_keys.take();
     }
     out = out.to(query.scalar_type());
     ctx->saved_data["plan"] = plan;
@@ -143,23 +133,23 @@ struct RingAttention : autograd::Function<RingAttention> {
     const TensorOptions wide = query.options().dtype(lse.scalar_type());
     Tensor grad_query = zeros(query.sizes(), wide);
     Tensor grad_keys = zeros(keys.sizes(), wide);  // of those of the process whose turn it is
-    std::optional<Exchange> grads_exchange;
+    distributed::Arriving next_grads;
     for (int step = 0; step < plan.group->size(); ++step) {
-      std::optional<Exchange> exchange;
-      if (step + 1 < plan.group->size()) exchange.emplace(keys, plan);
+      const bool is_last = step + 1 == plan.group->size();
+      distributed::Arriving next_keys = is_last ? distributed::Arriving() : exchange(keys, plan);
       const Block block = plan.block(step);
       const Grads own =
           attention_backward(block.queries(grads[0]).contiguous(), block.queries(query), block.keys(keys.select(0, 0)),
                              block.keys(keys.select(0, 1)), block.queries(out), block.queries(lse).contiguous(),
                              block.is_causal, plan.scale);
       block.queries(grad_query).add_(own.query);
-      if (grads_exchange) grad_keys = grads_exchange->wait();
+      if (step > 0) grad_keys = next_grads.take();
       block.keys(grad_keys.select(0, 0)).add_(own.key);
       block.keys(grad_keys.select(0, 1)).add_(own.value);
-      grads_exchange.emplace(grad_keys, plan);
-      if (exchange) keys = exchange->wait();
+      next_grads = exchange(grad_keys, plan);
+      if (!is_last) keys = next_keys.take();
     }
-    grad_keys = grads_exchange->wait();
+    grad_keys = next_grads.take();
     const auto narrow = [&](const Tensor& t) { return t.to(query.scalar_type()); };
     return {narrow(grad_query), narrow(grad_keys.select(0, 0)), narrow(grad_keys.select(0, 1)), {}};
   }

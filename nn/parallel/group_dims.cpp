@@ -42,18 +42,12 @@ Tensor Gathering::wait() {
   return all_.movedim(0, dim_).flatten(dim_, dim_ + 1);
 }
 
-SumOfParts::SumOfParts(const Tensor& x, int64_t dim, const Group& group) {
-  const int64_t part = part_size("sum_to_split", x, dim, group);
+distributed::Arriving begin_sum_to_split(const Tensor& x, int64_t dim, const Group& group) {
+  const int64_t size = part_size("sum_to_split", x, dim, group);
   if (dim < 0) dim += x.dim();
-  parts_ = x.unflatten(dim, {group->size(), part}).movedim(dim, 0).contiguous();
-  part_ = empty(parts_.sizes().slice(1), x.options());
-  work_ = distributed::reduce_scatter_tensor(part_, parts_, distributed::ReduceOp::SUM, group, /*async_op=*/true);
-}
-
-Tensor SumOfParts::wait() {
-  work_->wait();
-  parts_ = {};
-  return part_;
+  const Tensor parts = x.unflatten(dim, {group->size(), size}).movedim(dim, 0).contiguous();
+  const Tensor part = empty(parts.sizes().slice(1), x.options());
+  return {part, distributed::reduce_scatter_tensor(part, parts, distributed::ReduceOp::SUM, group, /*async_op=*/true)};
 }
 
 Tensor lowered(const Tensor& t) {
@@ -109,7 +103,9 @@ Tensor scattered(const Tensor& x, int64_t dim, const Group& group) {
   return detail::own_part("scatter_to_group", x, dim, group);
 }
 Tensor gathered(const Tensor& x, int64_t dim, const Group& group) { return detail::Gathering(x, dim, group).wait(); }
-Tensor sum_split(const Tensor& x, int64_t dim, const Group& group) { return detail::SumOfParts(x, dim, group).wait(); }
+Tensor sum_split(const Tensor& x, int64_t dim, const Group& group) {
+  return detail::begin_sum_to_split(x, dim, group).take();
+}
 
 Tensor copy_without_dim(const Tensor& x, int64_t, const Group& group) { return copy_to_group(x, group); }
 Tensor sum_without_dim(const Tensor& x, int64_t, const Group& group) { return sum_from_group(x, group); }

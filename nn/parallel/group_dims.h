@@ -57,10 +57,9 @@ Tensor gather_chunks(const Tensor& chunk, int64_t dim, int64_t size, const distr
 // `x` with zeros behind its own elements in `dim`, `size` in all.
 Tensor padded_to(const Tensor& x, int64_t dim, int64_t size);
 
-// A collective that may still be under way. `wait` returns its result.
+// The parts of all processes one behind the other in `dim`, of which `wait` returns all.
 class Gathering {
  public:
-  // The parts of all processes one behind the other in `dim`.
   Gathering(const Tensor& x, int64_t dim, const distributed::Group& group);
   Tensor wait();
 
@@ -70,16 +69,8 @@ class Gathering {
   distributed::WorkPtr work_;
 };
 
-// This process's part in `dim` of the sum of the processes' `x`.
-class SumOfParts {
- public:
-  SumOfParts(const Tensor& x, int64_t dim, const distributed::Group& group);
-  Tensor wait();
-
- private:
-  Tensor parts_, part_;  // (processes, sizes of the part...), and the part
-  distributed::WorkPtr work_;
-};
+// Begins sum_to_split.
+distributed::Arriving begin_sum_to_split(const Tensor& x, int64_t dim, const distributed::Group& group);
 
 // A tensor as products take it: in 16 bits where autocast is on.
 Tensor lowered(const Tensor& t);

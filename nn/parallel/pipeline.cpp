@@ -11,7 +11,7 @@
 
 namespace rush::nn::parallel {
 
-using distributed::WorkPtr;
+using distributed::Arriving;
 using Kind = PipelineAction::Kind;
 
 namespace {
@@ -63,24 +63,15 @@ class PipelineSchedule::Run {
       const ErrorContext context(&describe_action, &action);
       perform(action);
     }
-    for (const auto& [work, tensor] : sends_) work->wait();
+    for (const distributed::WorkPtr& send : sends_) send->wait();
     return std::move(results_);
   }
 
  private:
-  // What a stage gets from a neighbour.
-  struct Arrival {
-    Tensor tensor;
-    WorkPtr work;  // null where it is there already
-    Tensor take() {
-      if (work) work->wait();
-      return std::move(tensor);
-    }
-  };
   // On one stage of this process.
   struct MicroBatch {
-    Arrival activation, gradient;
-    Tensor input, root;  // from the forward to the backward pass, which begins at the output or the loss
+    Arriving activation, gradient;  // from its neighbours
+    Tensor input, root;             // from the forward to the backward pass, which begins at the output or the loss
   };
 
   void perform(const PipelineAction& action) {
@@ -195,14 +186,14 @@ class PipelineSchedule::Run {
   }
 
   void send(const Tensor& sent, const PipelineAction& action) {
-    std::erase_if(sends_, [](const auto& earlier) {
-      const bool is_done = earlier.first->is_completed();
-      if (is_done) earlier.first->wait();  // throws what went wrong
+    std::erase_if(sends_, [](const distributed::WorkPtr& earlier) {
+      const bool is_done = earlier->is_completed();
+      if (is_done) earlier->wait();  // throws what went wrong
       return is_done;
     });
-    sends_.emplace_back(distributed::isend(sent, peer(action), group(), tag(action)), sent);
+    sends_.push_back(distributed::isend(sent, peer(action), group(), tag(action)));
   }
-  Arrival receive(const Boundary& boundary, const PipelineAction& action) {
+  Arriving receive(const Boundary& boundary, const PipelineAction& action) {
     const Tensor memory = empty(boundary.sizes, TensorOptions(boundary.dtype).device(stage_of(action.stage).device()));
     return {memory, distributed::irecv(memory, peer(action), group(), tag(action))};
   }
@@ -245,7 +236,7 @@ class PipelineSchedule::Run {
   std::vector<MicroBatch> micro_batches_;           // stage by stage
   Tensor leaving_;                                  // what the next action sends,
   bool is_announced_ = false;                       // and whether its receiver knows the shape
-  std::vector<std::pair<WorkPtr, Tensor>> sends_;
+  std::vector<distributed::WorkPtr> sends_;
 };
 
 namespace {

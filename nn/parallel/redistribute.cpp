@@ -17,7 +17,7 @@ Chunk chunk_at(int64_t coordinate, int64_t size, const MeshDim& in) { return chu
 Tensor reduce_scatter(const Tensor& summand, int64_t dim, const MeshDim& in) {
   const int64_t whole = summand.size(dim);
   const Tensor padded = padded_to(summand, dim, chunk_at(0, whole, in).size * in.size);
-  const Tensor own = SumOfParts(padded, dim, in.group).wait();
+  const Tensor own = begin_sum_to_split(padded, dim, in.group).take();
   return own.narrow(dim, 0, chunk_at(in.coordinate, whole, in).size).contiguous();
 }
 

@@ -123,25 +123,25 @@ Tensor ShardedUnit::flat(int64_t blocks, int64_t block_numel, ScalarType dtype) 
 }
 
 void ShardedUnit::begin_gather() {
-  if (parameters_.empty() || gathering_ || is_gathered_) return;
+  if (parameters_.empty() || gathered_.work || is_gathered_) return;
   const NoGradGuard no_grad;
   const ScalarType dtype = options_.mp_policy().param_dtype().value_or(parameters_[0].tensor.scalar_type());
   const Tensor own = flat(1, block_numel_, dtype).flatten();
   for (const Parameter& p : parameters_) {
     own.narrow(0, p.start, p.tensor.numel()).view(p.tensor.sizes()).copy_(p.tensor.detach());
   }
-  gathered_ = flat(group_->size(), block_numel_, dtype);
-  gathering_ = distributed::all_gather_into_tensor(gathered_, own, group_, /*async_op=*/true);
+  const Tensor all = flat(group_->size(), block_numel_, dtype);
+  gathered_ = {all, distributed::all_gather_into_tensor(all, own, group_, /*async_op=*/true)};
 }
 
 void ShardedUnit::finish_gather() {
   begin_gather();
-  if (!gathering_) return;
+  if (!gathered_.work) return;
   const NoGradGuard no_grad;
-  std::exchange(gathering_, nullptr)->wait();
+  const Tensor gathered = gathered_.take();
   for (Parameter& p : parameters_) {
-    const Tensor filled = empty(p.sizes, gathered_.options());
-    match_blocks(p, filled, gathered_, p.start, [](const Tensor& rows, const Tensor& block) { rows.copy_(block); });
+    const Tensor filled = empty(p.sizes, gathered.options());
+    match_blocks(p, filled, gathered, p.start, [](const Tensor& rows, const Tensor& block) { rows.copy_(block); });
     rush::detail::claim_memory(filled, MemoryUse::Parameter);
     const bool is_alike =
         p.whole.defined() && p.whole.scalar_type() == filled.scalar_type() && p.whole.device() == filled.device();
@@ -153,15 +153,10 @@ void ShardedUnit::finish_gather() {
     }
     p.version = p.tensor._version();
   }
-  gathered_.reset();
   is_gathered_ = true;
 }
 
-void ShardedUnit::drop_gather() {
-  if (!gathering_) return;
-  std::exchange(gathering_, nullptr)->wait();
-  gathered_.reset();
-}
+void ShardedUnit::drop_gather() { gathered_.take(); }
 
 void ShardedUnit::free_whole() noexcept {
   for (const Parameter& p : parameters_) {
@@ -240,24 +235,23 @@ bool ShardedUnit::begin_reduction() {
                  [](const Tensor& rows, const Tensor& block) { block.copy_(rows); });
     start += p.chunk_numel();
   }
-  reduced_ = flat(1, numel, dtype).flatten();
-  reduction_ = distributed::reduce_scatter_tensor(reduced_, all, ReduceOp::AVG, group_, true);
+  const Tensor own = flat(1, numel, dtype).flatten();
+  reduced_ = {own, distributed::reduce_scatter_tensor(own, all, ReduceOp::AVG, group_, /*async_op=*/true)};
   return true;
 }
 
 void ShardedUnit::finish_reduction() {
   const NoGradGuard no_grad;
-  std::exchange(reduction_, nullptr)->wait();
-  if (options_.replicate_group()) distributed::all_reduce(reduced_, ReduceOp::AVG, options_.replicate_group());
+  const Tensor reduced = reduced_.take();
+  if (options_.replicate_group()) distributed::all_reduce(reduced, ReduceOp::AVG, options_.replicate_group());
   int64_t start = 0;
   for (const size_t i : reducing_) {
     const Parameter& p = parameters_[i];
     const Tensor& own = p.own();
     add_to_grad(
-        p, reduced_.narrow(0, start, own.numel()).view(own.sizes()).to(own.scalar_type()).to(own.device()).detach());
+        p, reduced.narrow(0, start, own.numel()).view(own.sizes()).to(own.scalar_type()).to(own.device()).detach());
     start += p.chunk_numel();
   }
-  reduced_.reset();
 }
 
 // As an accumulator of the shard would.
@@ -278,8 +272,7 @@ void ShardedUnit::add_to_grad(const Parameter& parameter, Tensor gradient) const
 
 void ShardedUnit::drop_gradients() noexcept {
   for (Parameter& p : parameters_) p.gradient.reset();
-  reduced_.reset();
-  reduction_.reset();
+  reduced_ = {};
 }
 
 }  // namespace rush::nn::parallel

@@ -109,9 +109,8 @@ class ShardedUnit final : public ForwardObserver, public std::enable_shared_from
   int64_t block_numel_ = 0;   // of one process's rows of all parameters
   int uses_ = 0, depth_ = 0;  // of forward calls within each other
   bool is_gathered_ = false, synchronizes_ = true;
-  Tensor gathered_, reduced_;  // (processes, block_numel), (elements)
-  distributed::WorkPtr gathering_, reduction_;
-  std::vector<size_t> reducing_;  // numbers of parameters
+  distributed::Arriving gathered_, reduced_;  // (processes, block_numel), (elements)
+  std::vector<size_t> reducing_;              // numbers of parameters
 };
 
 }  // namespace rush::nn::parallel

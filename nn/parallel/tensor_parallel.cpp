@@ -43,26 +43,20 @@ struct ColumnProduct : autograd::Function<ColumnProduct> {
 
     std::optional<detail::Gathering> gathering;
     if (needs_weight && plan.sequence_dim) gathering.emplace(input, *plan.sequence_dim, plan.group);
-    Tensor grad_input, grad_weight, grad_bias;
-    std::optional<detail::SumOfParts> sum_of_parts;
-    distributed::WorkPtr sum;
-    if (needs_input) {
-      grad_input = grad.matmul(weight).contiguous();
-      if (plan.sequence_dim) {
-        sum_of_parts.emplace(grad_input, *plan.sequence_dim, plan.group);
-      } else {
-        sum = distributed::all_reduce(grad_input, distributed::ReduceOp::SUM, plan.group, /*async_op=*/true);
-      }
-    }
+    distributed::Arriving grad_input;
+    if (needs_input) grad_input = begin_sum(grad.matmul(weight).contiguous(), plan);
+    Tensor grad_weight, grad_bias;
     const auto rows = [](const Tensor& t) { return t.reshape({-1, t.size(-1)}); };
     if (needs_weight) grad_weight = rows(grad).t().matmul(rows(gathering ? gathering->wait() : input));
     if (ctx->needs_input_grad(2)) grad_bias = rows(grad).sum(0);
-    if (sum_of_parts) grad_input = sum_of_parts->wait();
-    if (sum) sum->wait();
-    return {grad_input, grad_weight, grad_bias, {}};
+    return {grad_input.take(), grad_weight, grad_bias, {}};
   }
 
  private:
+  static distributed::Arriving begin_sum(const Tensor& partial, const ProductPlan& plan) {
+    if (plan.sequence_dim) return detail::begin_sum_to_split(partial, *plan.sequence_dim, plan.group);
+    return {partial, distributed::all_reduce(partial, distributed::ReduceOp::SUM, plan.group, /*async_op=*/true)};
+  }
   static Tensor whole_input(const Tensor& input, const ProductPlan& plan) {
     return plan.sequence_dim ? detail::Gathering(input, *plan.sequence_dim, plan.group).wait() : input;
   }
