@@ -32,6 +32,16 @@ int64_t block_rows(const char* who, const Tensor& input, const Group& group) {
   return rows / group->size();
 }
 
+// As many blocks of equally many rows.
+std::vector<Tensor> blocks_of(const Tensor& all, int64_t count) {
+  std::vector<Tensor> blocks;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t rows = all.size(0) / count;
+    blocks.push_back(all.narrow(0, i * rows, rows));
+  }
+  return blocks;
+}
+
 int global_rank(const Group& group, int64_t rank) {
   RUSH_CHECK_VALUE(rank >= 0 && rank < group->size(), "expected a rank from 0 to ", group->size() - 1, ", got ", rank);
   return group->ranks()[static_cast<size_t>(rank)];
@@ -94,26 +104,17 @@ Tensor reduce_front(const Tensor& input, std::string_view op, int64_t dst, std::
 Tensor gather_front(const Tensor& input, int64_t dst, std::string_view group_name) {
   const Group group = group_named(group_name);
   const int root = global_rank(group, dst);
-  const int64_t rows = rows_of("gather_to", input);
-  if (group->rank() != dst) {
-    gather(input, {}, root, group);
-    return with_rows(input, 0);
-  }
-  Tensor result = with_rows(input, multiply_sizes("gather_to", rows, group->size()));
-  std::vector<Tensor> blocks;
-  for (int i = 0; i < group->size(); ++i) blocks.push_back(result.narrow(0, i * rows, rows));
-  gather(input, blocks, root, group);
+  const int64_t blocks = group->rank() == dst ? group->size() : 0;
+  Tensor result = with_rows(input, multiply_sizes("gather_to", rows_of("gather_to", input), blocks));
+  gather(input, blocks_of(result, blocks), root, group);
   return result;
 }
 
 Tensor scatter_front(const Tensor& input, int64_t src, std::string_view group_name) {
   const Group group = group_named(group_name);
   const int root = global_rank(group, src);
-  const int64_t rows = block_rows("scatter_from", input, group);
-  std::vector<Tensor> blocks;
-  for (int i = 0; group->rank() == src && i < group->size(); ++i) blocks.push_back(input.narrow(0, i * rows, rows));
-  Tensor result = with_rows(input, rows);
-  scatter(result, blocks, root, group);
+  Tensor result = with_rows(input, block_rows("scatter_from", input, group));
+  scatter(result, blocks_of(input, group->rank() == src ? group->size() : 0), root, group);
   return result;
 }
 

@@ -104,35 +104,25 @@ class MpiGroup final : public ProcessGroup {
                      IntArrayRef input_splits) override {
     std::vector<int64_t> arriving(output_splits.begin(), output_splits.end());
     std::vector<int64_t> leaving(input_splits.begin(), input_splits.end());
-    return run("all_to_all", [=, this] {
+    return begin("all_to_all", [=, this] {
       std::vector<Message> messages;
       const int64_t bytes = element_size(input.scalar_type());
       int64_t to = 0, from = 0;
       for (int other = 0; other < size(); ++other) {
         const auto i = static_cast<size_t>(other);
-        receive(data_of(output) + to, arriving[i] * bytes, other, kSplitTag, messages);
-        send_bytes(data_of(input) + from, leaving[i] * bytes, other, kSplitTag, messages);
+        exchange(Way::Receive, data_of(output) + to, arriving[i] * bytes, other, kSplitTag, messages);
+        exchange(Way::Send, data_of(input) + from, leaving[i] * bytes, other, kSplitTag, messages);
         to += arriving[i] * bytes;
         from += leaving[i] * bytes;
       }
-      mpi_->thread->wait_all(messages);
+      return messages;
     });
   }
   WorkPtr send(const Tensor& tensor, int destination, int tag) override {
-    check_tag("send", tag);
-    return begin("send", [=, this] {
-      std::vector<Message> messages;
-      send_bytes(data_of(tensor), tensor.nbytes(), destination, tag, messages);
-      return messages;
-    });
+    return begin_message(Way::Send, tensor, destination, tag);
   }
   WorkPtr recv(const Tensor& tensor, int source, int tag) override {
-    check_tag("recv", tag);
-    return begin("recv", [=, this] {
-      std::vector<Message> messages;
-      receive(data_of(tensor), tensor.nbytes(), source, tag, messages);
-      return messages;
-    });
+    return begin_message(Way::Receive, tensor, source, tag);
   }
   WorkPtr barrier() override {
     return run("barrier", [this] {
@@ -163,6 +153,7 @@ class MpiGroup final : public ProcessGroup {
   }
 
  private:
+  enum class Way { Send, Receive };
   // A tensor as `count` blocks of equally many elements, of which the last may reach beyond its end.
   struct Blocks {
     Blocks(const Tensor& tensor, int count)
@@ -197,9 +188,6 @@ class MpiGroup final : public ProcessGroup {
                            name(), "'");
     return mpi_->thread->begin(str(collective, " of rank ", rank(), " of ", size(), " in the group '", name(), "'"),
                                std::move(fn));
-  }
-  static void check_tag(const char* who, int tag) {
-    RUSH_CHECK_VALUE(tag >= 0 && tag < kSplitTag, who, ": expected a tag from 0 to ", kSplitTag - 1, ", got ", tag);
   }
 
   // Calls begin(at, count, type, &request) for all bytes of a block, few enough at a time, and waits for each: `count`
@@ -249,24 +237,25 @@ class MpiGroup final : public ProcessGroup {
     reduce_in_rank_order(data_of(tensor), data_of(all), tensor.numel(), size(), tensor.scalar_type(), op);
   }
 
-  template <class Begin>
-  void add_messages(int64_t bytes, bool receives, std::vector<Message>& messages, const Begin& begin) const {
-    for (int64_t at = 0; at < bytes; at += mpi_->options.message_bytes) {
-      const int64_t length = std::min(mpi_->options.message_bytes, bytes - at);
-      Message message{MPI_REQUEST_NULL, receives ? length : -1};
-      begin(at, static_cast<int>(length), &message.request);
-      messages.push_back(message);
+  // Begins to send bytes to another member, or to receive them from it.
+  void exchange(Way way, std::byte* bytes, int64_t count, int other, int tag, std::vector<Message>& messages) const {
+    for (int64_t at = 0; at < count; at += mpi_->options.message_bytes) {
+      const int length = static_cast<int>(std::min(mpi_->options.message_bytes, count - at));
+      Message& message = messages.emplace_back(MPI_REQUEST_NULL, way == Way::Receive ? length : -1);
+      if (way == Way::Receive) {
+        RUSH_MPI_CALL(MPI_Irecv, bytes + at, length, MPI_BYTE, other, tag, comm_, &message.request);
+      } else {
+        RUSH_MPI_CALL(MPI_Isend, bytes + at, length, MPI_BYTE, other, tag, comm_, &message.request);
+      }
     }
   }
-  void send_bytes(const std::byte* from, int64_t bytes, int destination, int tag,
-                  std::vector<Message>& messages) const {
-    add_messages(bytes, false, messages, [&](int64_t at, int length, MPI_Request* request) {
-      RUSH_MPI_CALL(MPI_Isend, from + at, length, MPI_BYTE, destination, tag, comm_, request);
-    });
-  }
-  void receive(std::byte* to, int64_t bytes, int source, int tag, std::vector<Message>& messages) const {
-    add_messages(bytes, true, messages, [&](int64_t at, int length, MPI_Request* request) {
-      RUSH_MPI_CALL(MPI_Irecv, to + at, length, MPI_BYTE, source, tag, comm_, request);
+  WorkPtr begin_message(Way way, const Tensor& tensor, int other, int tag) {
+    const char* who = way == Way::Receive ? "recv" : "send";
+    RUSH_CHECK_VALUE(tag >= 0 && tag < kSplitTag, who, ": expected a tag from 0 to ", kSplitTag - 1, ", got ", tag);
+    return begin(who, [=, this] {
+      std::vector<Message> messages;
+      exchange(way, data_of(tensor), tensor.nbytes(), other, tag, messages);
+      return messages;
     });
   }
 

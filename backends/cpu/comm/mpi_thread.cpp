@@ -48,12 +48,6 @@ bool has_arrived(Message& message) {
   return true;
 }
 
-// Takes those that have arrived off the list; whether none is left.
-bool all_have_arrived(std::vector<Message>& messages) {
-  std::erase_if(messages, has_arrived);
-  return messages.empty();
-}
-
 // What was thrown, with the collective's name before it.
 std::exception_ptr failure_of(const std::string& who) {
   try {
@@ -127,7 +121,8 @@ bool MpiThread::look_after_transfers() {
   return std::erase_if(transfers_, [this](Request& transfer) {
     try {
       check_time(transfer.begun);
-      if (!all_have_arrived(transfer.messages)) return false;
+      std::erase_if(transfer.messages, has_arrived);
+      if (!transfer.messages.empty()) return false;
       end(transfer);
     } catch (...) {
       end(transfer, failure_of(transfer.who));
@@ -136,12 +131,10 @@ bool MpiThread::look_after_transfers() {
   });
 }
 
-void MpiThread::wait(MPI_Request request) { wait_all({{request, -1}}); }
-
-void MpiThread::wait_all(const std::vector<Message>& messages) {
-  std::vector<Message> left = messages;
+void MpiThread::wait(MPI_Request request) {
+  Message message{request, -1};
   const Clock::time_point begun = Clock::now();
-  for (Patience patience; !all_have_arrived(left); patience.pause()) {
+  for (Patience patience; !has_arrived(message); patience.pause()) {
     look_after_transfers();
     check_time(begun);
   }

@@ -52,7 +52,6 @@ class MpiThread {
 
   /// On the thread: until MPI has carried the request out.
   void wait(MPI_Request request);
-  void wait_all(const std::vector<Message>& messages);
 
   bool has_timed_out() const { return has_timed_out_; }  // MPI must not be called any more
 

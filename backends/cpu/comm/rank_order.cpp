@@ -13,26 +13,6 @@ namespace {
 
 constexpr int64_t kChunk = 1024;  // elements, whose intermediate results stay in the first cache
 
-// Logical where elements are: a sum of bools is "or", a product "and", as in PyTorch.
-struct SumOf {
-  template <class T>
-  T operator()(T a, T b) const {
-    if constexpr (std::is_same_v<T, bool>)
-      return a || b;
-    else
-      return functors::Add()(a, b);
-  }
-};
-struct ProductOf {
-  template <class T>
-  T operator()(T a, T b) const {
-    if constexpr (std::is_same_v<T, bool>)
-      return a && b;
-    else
-      return functors::Mul()(a, b);
-  }
-};
-
 template <class T, class Op>
 void reduce_blocks(T* out, const T* blocks, int64_t numel, int64_t count, int64_t divisor, Op op) {
   using Acc = opmath_t<T>;
@@ -51,13 +31,15 @@ void reduce_blocks(T* out, const T* blocks, int64_t numel, int64_t count, int64_
   }
 }
 
+// A sum of bools is "or", a product "and", as in PyTorch.
 template <class T>
 void reduce_elements(T* out, const T* blocks, int64_t numel, int64_t count, ReduceOp op) {
   switch (op) {
-    case ReduceOp::SUM: return reduce_blocks(out, blocks, numel, count, 1, SumOf());
-    case ReduceOp::PRODUCT: return reduce_blocks(out, blocks, numel, count, 1, ProductOf());
+    case ReduceOp::SUM: return reduce_blocks(out, blocks, numel, count, 1, functors::Add());
+    case ReduceOp::PRODUCT: return reduce_blocks(out, blocks, numel, count, 1, functors::Mul());
     case ReduceOp::AVG:  // of no integers
-      if constexpr (is_floating_v<T> || is_complex_v<T>) reduce_blocks(out, blocks, numel, count, count, SumOf());
+      if constexpr (is_floating_v<T> || is_complex_v<T>)
+        reduce_blocks(out, blocks, numel, count, count, functors::Add());
       return;
     case ReduceOp::MIN:
       if constexpr (!is_complex_v<T>) reduce_blocks(out, blocks, numel, count, 1, functors::Minimum());
