@@ -1,6 +1,7 @@
 #include "nn/parallel/fully_shard.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <unordered_set>
 
@@ -11,6 +12,7 @@
 #include "nn/parallel/group_dims.h"
 #include "nn/parallel/same_everywhere.h"
 #include "nn/parallel/sharded_unit.h"
+#include "nn/parallel/tensor_parallel.h"
 
 namespace rush::nn::parallel {
 
@@ -73,6 +75,14 @@ void make_same(const std::vector<std::string>& names, const std::vector<Tensor>&
   for (const Tensor& tensor : tensors) distributed::broadcast(tensor, group->ranks()[0], group);
 }
 
+// Among whose processes a parameter's rows and its features are split; null where they are not.
+using SplitAmong = std::array<distributed::Group, 2>;
+
+SplitAmong groups_of(const Tensor& parameter) {
+  const ShardedUnit::Owner owner = ShardedUnit::owner_of(parameter);
+  return {owner.unit ? owner.unit->options().process_group() : nullptr, SplitModule::group_of(parameter)};
+}
+
 }  // namespace
 
 void fully_shard(Module& module, const FullyShardOptions& options) {
@@ -102,18 +112,6 @@ void set_requires_gradient_sync(Module& module, bool on) {
   }
 }
 
-std::vector<distributed::TensorPart> sharded_parameters(const Module& module) {
-  std::vector<distributed::TensorPart> all;
-  for (const auto& item : module.named_parameters()) {
-    distributed::TensorPart& part = all.emplace_back(distributed::TensorPart::whole(item.key(), item.value()));
-    const ShardedUnit::Owner owner = ShardedUnit::owner_of(part.local);
-    if (!owner.unit) continue;
-    part.sizes = owner.parameter().sizes;
-    part.offsets[0] = owner.unit->first_row(owner.parameter());
-  }
-  return all;
-}
-
 Tensor full_tensor(const Tensor& parameter) {
   const ShardedUnit::Owner owner = ShardedUnit::owner_of(parameter);
   if (!owner.unit) return parameter;
@@ -127,23 +125,23 @@ double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
   RUSH_CHECK_VALUE(norm_type > 0, "clip_grad_norm_: norm_type is ", norm_type,
                    "; the norm of sharded gradients has an order above 0");
   const NoGradGuard no_grad;
-  std::vector<std::pair<distributed::Group, std::vector<Tensor>>> groups;  // null: not sharded
+  std::vector<std::pair<SplitAmong, std::vector<Tensor>>> alike;
   for (const Tensor& parameter : parameters) {
-    const ShardedUnit::Owner owner = parameter.defined() ? ShardedUnit::owner_of(parameter) : ShardedUnit::Owner();
-    const distributed::Group group = owner.unit ? owner.unit->options().process_group() : nullptr;
-    const auto is_of_group = [&](const auto& each) { return each.first == group; };
-    auto found = std::find_if(groups.begin(), groups.end(), is_of_group);
-    if (found == groups.end()) found = groups.insert(found, {group, {}});
+    const SplitAmong groups = groups_of(parameter);
+    auto found = std::ranges::find(alike, groups, &std::pair<SplitAmong, std::vector<Tensor>>::first);
+    if (found == alike.end()) found = alike.insert(found, {groups, {}});
     found->second.push_back(parameter);
   }
   const bool is_maximum = std::isinf(norm_type);
   double total = 0;
-  for (const auto& [group, members] : groups) {
+  for (const auto& [groups, members] : alike) {
     std::vector<Tensor> gradients = utils::gradients_of(members);
     std::erase_if(gradients, [](const Tensor& gradient) { return gradient.numel() == 0; });
     Tensor norm = utils::get_total_norm(gradients, norm_type).to(kFloat64).cpu();
     if (!is_maximum) norm = norm.pow(norm_type);
-    if (group) distributed::all_reduce(norm, is_maximum ? ReduceOp::MAX : ReduceOp::SUM, group);
+    for (const distributed::Group& group : groups) {
+      if (group) distributed::all_reduce(norm, is_maximum ? ReduceOp::MAX : ReduceOp::SUM, group);
+    }
     const double part = norm.item<double>();
     total = !is_maximum ? total + part : std::isnan(part) || part > total ? part : total;
   }

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "core/distributed/checkpoint_folder.h"
 #include "core/distributed/process_group.h"
 #include "nn/arg.h"
 #include "nn/module.h"
@@ -71,18 +70,13 @@ void fully_shard(const ModuleHolder<M>& module, const FullyShardOptions& options
 /// FSDPModule.set_requires_gradient_sync.
 void set_requires_gradient_sync(Module& module, bool on);
 
-/// What this process has of each parameter of a module, in the order of its parameters(), under their names in it.
-/// Those that are not sharded are whole. A value that is copied into a `local`, outside of a forward call, is what the
-/// next call gathers.
-std::vector<distributed::TensorPart> sharded_parameters(const Module& module);
-
 /// The whole of a sharded parameter, a new tensor outside the graph; another tensor as it is. Every process of its
 /// group calls it. DTensor.full_tensor.
 Tensor full_tensor(const Tensor& parameter);
 
-/// As nn::utils::clip_grad_norm_, for parameters of which some are sharded: the norm is that of the whole gradients,
-/// and the same on all processes. Every process calls it with the same parameters, in the same order. Throws ValueError
-/// unless norm_type is above 0.
+/// As nn::utils::clip_grad_norm_, for parameters of which some are sharded, or split by SplitModules: the norm is that
+/// of the whole gradients, and the same on all processes. Every process calls it with the same parameters, in the same
+/// order. Throws ValueError unless norm_type is above 0.
 double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type = 2.0,
                        bool error_if_nonfinite = false);
 

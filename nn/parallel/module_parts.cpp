@@ -1,6 +1,6 @@
 #include "nn/parallel/module_parts.h"
 
-#include "nn/parallel/fully_shard.h"
+#include "nn/parallel/sharded_unit.h"
 #include "nn/parallel/tensor_parallel.h"
 
 namespace rush::nn::parallel {
@@ -22,8 +22,13 @@ void place_in_whole(TensorPart& part, const SplitModule& owner, std::string_view
 
 std::vector<TensorPart> module_parts(const Module& module) {
   const auto modules = module.named_modules();
-  std::vector<TensorPart> parts = sharded_parameters(module);
-  for (TensorPart& part : parts) {
+  std::vector<TensorPart> parts;
+  for (const auto& parameter : module.named_parameters()) {
+    TensorPart& part = parts.emplace_back(TensorPart::whole(parameter.key(), parameter.value()));
+    if (const ShardedUnit::Owner sharded = ShardedUnit::owner_of(part.local); sharded.unit) {
+      part.sizes = sharded.parameter().sizes;
+      part.offsets[0] = sharded.unit->first_row(sharded.parameter());
+    }
     const size_t dot = part.name.rfind('.');
     const std::string owner = dot == part.name.npos ? "" : part.name.substr(0, dot);
     if (const auto* split = modules[owner]->as<SplitModule>()) place_in_whole(part, *split, part.name.substr(dot + 1));

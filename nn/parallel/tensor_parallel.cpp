@@ -1,5 +1,8 @@
 #include "nn/parallel/tensor_parallel.h"
 
+#include <mutex>
+#include <unordered_map>
+
 #include "autograd/function.h"
 #include "core/distributed/collectives.h"
 #include "core/ops/basic.h"
@@ -62,6 +65,17 @@ struct ColumnProduct : autograd::Function<ColumnProduct> {
   }
 };
 
+// The groups of parameters that are split.
+struct SplitGroups {
+  std::mutex mutex;
+  std::unordered_map<const TensorImpl*, Group> groups;
+};
+
+SplitGroups& split_groups() {
+  static SplitGroups& all = *new SplitGroups;
+  return all;
+}
+
 // Which of `indices` are among this process's rows, and what they are there; 0 for the others.
 struct OwnIndices {
   Tensor are_own, local;
@@ -86,7 +100,21 @@ Tensor SplitModule::register_part(const char* name, const Tensor& whole) {
   if (!whole.defined()) return register_parameter(name, {}, false);
   const std::optional<int64_t> dim = split_dim(name);
   const Tensor part = dim ? detail::own_part(this->name().c_str(), whole.detach(), *dim, group_) : whole.detach();
-  return register_parameter(name, part.clone(MemoryFormat::Contiguous), whole.requires_grad());
+  const Tensor own = register_parameter(name, part.clone(MemoryFormat::Contiguous), whole.requires_grad());
+  const std::lock_guard lock(split_groups().mutex);
+  if (dim) split_groups().groups[own.impl()] = group_;
+  return own;
+}
+
+SplitModule::~SplitModule() {
+  const std::lock_guard lock(split_groups().mutex);
+  for (const Tensor& own : {weight, bias}) split_groups().groups.erase(own.impl());
+}
+
+Group SplitModule::group_of(const Tensor& parameter) {
+  const std::lock_guard lock(split_groups().mutex);
+  const auto found = split_groups().groups.find(parameter.impl());
+  return found == split_groups().groups.end() ? nullptr : found->second;
 }
 
 Tensor SplitModule::sum_of(const Tensor& partial) const {

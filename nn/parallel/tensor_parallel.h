@@ -40,8 +40,11 @@ class SplitModule : public Module {
  public:
   /// The dimension in which its own parameter of that name is split, equally; none for one that is whole.
   virtual std::optional<int64_t> split_dim(std::string_view) const { return 0; }
+  /// Among whose processes a parameter is split; null for one that no such module has split.
+  static distributed::Group group_of(const Tensor& parameter);
   const distributed::Group& group() const { return group_; }  // among whose processes
   void pretty_print(std::ostream& stream) const override;
+  ~SplitModule() override;
 
   ParallelLinearOptions options;
   Tensor weight, bias;  // this process's parts; an embedding has no bias

@@ -64,7 +64,7 @@ void check_same(const TrainingRun& a, const TrainingRun& b) {
 std::map<std::string, Tensor> whole_gradients(const nn::Module& net) {
   const NoGradGuard no_grad;
   std::map<std::string, Tensor> all;
-  for (const TensorPart& parameter : sharded_parameters(net)) {
+  for (const TensorPart& parameter : module_parts(net)) {
     Tensor& gradient = all[parameter.name];
     if (!parameter.local.grad().defined()) continue;
     CHECK(parameter.local.grad().sizes() == parameter.local.sizes());
@@ -129,7 +129,7 @@ TEST_CASE("every process has its rows of each parameter, of some none") {
   Net net = make_net();
   const std::vector<Tensor> whole = make_net()->parameters();
   shard(net);
-  const std::vector<TensorPart> parameters = sharded_parameters(*net);
+  const std::vector<TensorPart> parameters = module_parts(*net);
   REQUIRE(parameters.size() == whole.size());
   for (size_t i = 0; i < whole.size(); ++i) {
     const TensorPart& parameter = parameters[i];
@@ -142,7 +142,7 @@ TEST_CASE("every process has its rows of each parameter, of some none") {
     CHECK(parameter.local.storage().nbytes() == static_cast<size_t>(count * whole[i].numel() / rows * 8));
     CHECK(same_bits(full_tensor(parameter.local), whole[i].detach()));
   }
-  CHECK(sharded_parameters(*net)[0].name == "tied");
+  CHECK(module_parts(*net)[0].name == "tied");
   if (get_rank() > 0) CHECK(net->scale.numel() == 0);
 }
 

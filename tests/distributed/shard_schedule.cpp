@@ -174,7 +174,7 @@ void check_bfloat16(ScalarType reduce_dtype) {
   CHECK(same_bits(result.detach(), expected.detach()));
   result.to(kFloat32).square().mean().backward();
   expected.to(kFloat32).square().mean().backward();
-  const auto parameters = sharded_parameters(*net);
+  const auto parameters = module_parts(*net);
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Tensor mean = reference->parameters()[i].grad(), own = parameters[i].local;
     CHECK(own.scalar_type() == kFloat32);

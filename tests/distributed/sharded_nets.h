@@ -6,6 +6,7 @@
 #include "autograd/checkpoint.h"
 #include "core/distributed/flight_recorder.h"
 #include "nn/parallel/fully_shard.h"
+#include "nn/parallel/module_parts.h"
 #include "tests/distributed/small_gpt.h"
 
 namespace rush::testing {

@@ -9,8 +9,10 @@
 #include "core/amp/autocast.h"
 #include "core/distributed/collectives.h"
 #include "core/error/error.h"
+#include "nn/clip_grad.h"
 #include "nn/parallel/context_parallel.h"
 #include "nn/parallel/distributed_data_parallel.h"
+#include "nn/parallel/fully_shard.h"
 #include "tests/distributed/numbers.h"
 #include "tests/distributed/parallel_gpt.h"
 
@@ -84,6 +86,30 @@ TEST_CASE("parallel layers have the results and the gradients of whole ones") {
     check_close(split_up->bias.grad(), part(up->bias.grad(), 0));
     check_close(split_down->weight.grad(), part(down->weight.grad(), 1));
     check_close(split_down->bias.grad(), down->bias.grad());
+  }
+}
+
+TEST_CASE("the norm of gradients has each element of a split parameter, and a whole one once") {
+  const Group all = world();
+  nn::Linear up(6, 4 * all->size()), down(4 * all->size(), 6);
+  nn::Embedding table(3 * all->size(), 6);
+  const std::vector<Tensor> whole{up->weight, up->bias, down->weight, down->bias, table->weight};
+  for (const Tensor& parameter : whole) parameter.set_data(parameter.detach().to(kFloat64));
+  nn::ColumnParallelLinear split_up(up, all);
+  nn::RowParallelLinear split_down(down, all);
+  nn::VocabParallelEmbedding split_table(table, all);
+  const std::vector<Tensor> own{split_up->weight, split_up->bias, split_down->weight, split_down->bias,
+                                split_table->weight};
+  for (const double order : {2.0, 1.0, std::numeric_limits<double>::infinity()}) {
+    for (size_t i = 0; i < whole.size(); ++i) {
+      whole[i].mutable_grad() = seeded_randn(whole[i].sizes(), i, kFloat64);
+      const bool is_whole = own[i].sizes() == whole[i].sizes();
+      own[i].mutable_grad() = (is_whole ? whole[i].grad() : part(whole[i].grad(), i == 2 ? 1 : 0)).clone();
+    }
+    const double expected = nn::utils::clip_grad_norm_(whole, 1e-2, order);
+    CHECK(nn::parallel::clip_grad_norm_(own, 1e-2, order) == doctest::Approx(expected).epsilon(1e-12));
+    check_close(own[2].grad(), part(whole[2].grad(), 1));
+    check_close(own[3].grad(), whole[3].grad());
   }
 }
 
