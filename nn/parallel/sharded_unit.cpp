@@ -262,11 +262,7 @@ void ShardedUnit::add_to_grad(const Parameter& parameter, Tensor gradient) const
     gradient = one[0];
   }
   Tensor& total = parameter.tensor.mutable_grad();
-  if (total.defined()) {
-    total.add_(gradient);
-  } else {
-    total = gradient;
-  }
+  total = total.defined() ? total.add_(gradient) : gradient;
   rush::detail::claim_memory(total, MemoryUse::Gradient);
 }
 
