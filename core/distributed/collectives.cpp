@@ -230,19 +230,6 @@ std::vector<int64_t> element_counts(TensorList tensors) {
   return counts;
 }
 
-// What this process exchanges with each one: a block where it is the root, and nothing otherwise.
-std::vector<int64_t> with_all(const Call& call, int root, const Tensor& block) {
-  return std::vector<int64_t>(static_cast<size_t>(call.group().size()),
-                              call.group().rank() == root ? block.numel() : 0);
-}
-
-// A block with the root, and nothing with the others.
-std::vector<int64_t> with_root(const Call& call, int root, const Tensor& block) {
-  std::vector<int64_t> splits(static_cast<size_t>(call.group().size()));
-  splits[static_cast<size_t>(root)] = block.numel();
-  return splits;
-}
-
 }  // namespace
 
 WorkPtr all_reduce(const Tensor& tensor, ReduceOp op, const Group& group, bool async_op) {
@@ -306,8 +293,8 @@ WorkPtr gather(const Tensor& input, TensorList outputs, int dst, const Group& gr
   call.of(input.numel()).has_root(root);
   call.check_list_of_root(outputs, input, dst);
   const Tensor staged = call.written_to_all(outputs), read = call.read(input);
-  return call.run(
-      [&] { return group->all_to_all(staged, read, with_all(call, root, input), with_root(call, root, input)); });
+  const detail::RootSplits splits(*group, root, input.numel());
+  return call.run([&] { return group->all_to_all(staged, read, splits.with_all, splits.with_root); });
 }
 
 WorkPtr scatter(const Tensor& output, TensorList inputs, int src, const Group& group, bool async_op) {
@@ -317,8 +304,8 @@ WorkPtr scatter(const Tensor& output, TensorList inputs, int src, const Group& g
   call.of(output.numel()).has_root(root);
   call.check_list_of_root(inputs, output, src);
   const Tensor staged = call.written(output), read = call.joined(inputs);
-  return call.run(
-      [&] { return group->all_to_all(staged, read, with_root(call, root, output), with_all(call, root, output)); });
+  const detail::RootSplits splits(*group, root, output.numel());
+  return call.run([&] { return group->all_to_all(staged, read, splits.with_root, splits.with_all); });
 }
 
 WorkPtr reduce_scatter(const Tensor& output, TensorList inputs, ReduceOp op, const Group& group, bool async_op) {

@@ -65,4 +65,16 @@ WorkPtr barrier(const Group& group = world(), bool async_op = false);
 /// What each member says, texts of any length, in the order of the members. torch.distributed.all_gather_object.
 std::vector<std::string> all_gather_texts(const std::string& own, const Group& group = world());
 
+namespace detail {
+/// gather and scatter as an all_to_all: how much this process exchanges with all, which is nothing unless it is the
+/// root, and with the root alone.
+struct RootSplits {
+  RootSplits(const ProcessGroup& group, int root, int64_t block)
+      : with_all(group.ranks().size(), group.rank() == root ? block : 0), with_root(group.ranks().size()) {
+    with_root[static_cast<size_t>(root)] = block;
+  }
+  std::vector<int64_t> with_all, with_root;
+};
+}  // namespace detail
+
 }  // namespace rush::distributed

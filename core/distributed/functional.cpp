@@ -32,16 +32,6 @@ int64_t block_rows(const char* who, const Tensor& input, const Group& group) {
   return rows / group->size();
 }
 
-// As many blocks of equally many rows.
-std::vector<Tensor> blocks_of(const Tensor& all, int64_t count) {
-  std::vector<Tensor> blocks;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t rows = all.size(0) / count;
-    blocks.push_back(all.narrow(0, i * rows, rows));
-  }
-  return blocks;
-}
-
 int global_rank(const Group& group, int64_t rank) {
   RUSH_CHECK_VALUE(rank >= 0 && rank < group->size(), "expected a rank from 0 to ", group->size() - 1, ", got ", rank);
   return group->ranks()[static_cast<size_t>(rank)];
@@ -101,23 +91,6 @@ Tensor reduce_front(const Tensor& input, std::string_view op, int64_t dst, std::
   return result;
 }
 
-Tensor gather_front(const Tensor& input, int64_t dst, std::string_view group_name) {
-  const Group group = group_named(group_name);
-  const int root = global_rank(group, dst);
-  const int64_t blocks = group->rank() == dst ? group->size() : 0;
-  Tensor result = with_rows(input, multiply_sizes("gather_to", rows_of("gather_to", input), blocks));
-  gather(input, blocks_of(result, blocks), root, group);
-  return result;
-}
-
-Tensor scatter_front(const Tensor& input, int64_t src, std::string_view group_name) {
-  const Group group = group_named(group_name);
-  const int root = global_rank(group, src);
-  Tensor result = with_rows(input, block_rows("scatter_from", input, group));
-  scatter(result, blocks_of(input, group->rank() == src ? group->size() : 0), root, group);
-  return result;
-}
-
 // The name by which an operator finds the group.
 const std::string& name_of(const char* who, const Group& group) {
   detail::check_member(who, group);
@@ -150,11 +123,15 @@ Tensor reduce(const Tensor& input, int dst, ReduceOp op, const Group& group) {
 }
 Tensor gather(const Tensor& input, int dst, const Group& group) {
   const std::string& name = name_of("gather", group);
-  return ops::gather_to(input, group->rank_of("gather", dst), name);
+  const detail::RootSplits splits(*group, group->rank_of("gather", dst), rows_of("gather", input));
+  return ops::all_to_all_single(input, splits.with_all, splits.with_root, name);
 }
 Tensor scatter(const Tensor& input, int src, const Group& group) {
   const std::string& name = name_of("scatter", group);
-  return ops::scatter_from(input, group->rank_of("scatter", src), name);
+  const int root = group->rank_of("scatter", src);
+  const detail::RootSplits splits(*group, root, block_rows("scatter", input, group));
+  const Tensor sent = group->rank() == root ? input : input.narrow(0, 0, 0);  // the others' rows go nowhere
+  return ops::all_to_all_single(sent, splits.with_root, splits.with_all, name);
 }
 
 }  // namespace functional
@@ -166,8 +143,6 @@ void register_collectives(Registry& r) {
   r.native(ops::all_to_all_single, all_to_all_front);
   r.native(ops::broadcast, broadcast_front);
   r.native(ops::reduce_to, reduce_front);
-  r.native(ops::gather_to, gather_front);
-  r.native(ops::scatter_from, scatter_front);
 }
 
 }  // namespace distributed

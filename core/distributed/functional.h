@@ -7,7 +7,7 @@
 
 namespace rush {
 
-// The names and schemas are those of torch.ops._c10d_functional; ATen has none for the last three. Ranks are those of
+// The names and schemas are those of torch.ops._c10d_functional; ATen has none for the last. Ranks are those of
 // the group. The result is there when a call returns, so there is nothing like wait_tensor.
 namespace ops {
 inline constinit Op<Tensor(const Tensor&, std::string_view, std::string_view)> all_reduce{
@@ -23,10 +23,6 @@ inline constinit Op<Tensor(const Tensor&, int64_t, std::string_view)> broadcast{
     "_c10d_functional::broadcast(Tensor input, int src, str group_name) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, std::string_view, int64_t, std::string_view)> reduce_to{
     "rush::reduce_to(Tensor input, str reduce_op, int dst, str group_name) -> Tensor"};
-inline constinit Op<Tensor(const Tensor&, int64_t, std::string_view)> gather_to{
-    "rush::gather_to(Tensor input, int dst, str group_name) -> Tensor"};
-inline constinit Op<Tensor(const Tensor&, int64_t, std::string_view)> scatter_from{
-    "rush::scatter_from(Tensor input, int src, str group_name) -> Tensor"};
 }  // namespace ops
 
 class Registry;

@@ -54,11 +54,9 @@ struct AllToAllBackward final : Node {
 
 // Of a collective (input, number, group): the number is a rank, or how many processes there are.
 struct CollectiveBackward : Node {
-  SavedSizes sizes;
   int64_t number = 0;
   std::string group;
-  auto saved_arguments() { return std::tie(sizes, number, group); }
-  bool is_root() const { return group_named(group)->rank() == number; }
+  auto saved_arguments() { return std::tie(std::ignore, number, group); }
 };
 
 struct AllGatherBackward final : CollectiveBackward {
@@ -67,24 +65,6 @@ struct AllGatherBackward final : CollectiveBackward {
 
 struct BroadcastBackward final : CollectiveBackward {
   Tensors apply(const Tensors& g) override { return {ops::reduce_to(g[0], "sum", number, group)}; }
-};
-
-// Zeros that depend on a tensor without rows: second derivatives come to its collective on every process.
-Tensor zeros_after(const Tensor& no_rows, IntArrayRef sizes) { return no_rows.sum().expand(sizes); }
-
-struct GatherToBackward final : CollectiveBackward {
-  Tensors apply(const Tensors& g) override {
-    DimVector of_all = sizes;
-    of_all[0] *= group_named(group)->size();
-    return {ops::scatter_from(is_root() ? g[0] : zeros_after(g[0], of_all), number, group)};  // the others' is not read
-  }
-};
-
-struct ScatterFromBackward final : CollectiveBackward {
-  Tensors apply(const Tensors& g) override {
-    const Tensor grad = ops::gather_to(g[0], number, group);
-    return {is_root() ? grad : zeros_after(grad, sizes)};
-  }
 };
 
 // Of a collective (input, reduction, number, group).
@@ -119,8 +99,6 @@ void register_collective_derivatives(Registry& r) {
   derive<ops::all_to_all_single, AllToAllBackward>(r);
   derive<ops::broadcast, BroadcastBackward>(r);
   derive<ops::reduce_to, ReduceToBackward>(r);
-  derive<ops::gather_to, GatherToBackward>(r);
-  derive<ops::scatter_from, ScatterFromBackward>(r);
 }
 
 }  // namespace rush
