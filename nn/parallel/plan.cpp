@@ -296,7 +296,7 @@ std::string obstacle(const TransformerShape& shape, const TrainingMesh& mesh) {
   }
   double processes = 1;
   for (const int64_t n : {mesh.dp, mesh.fsdp, mesh.tp, mesh.cp, mesh.pp}) processes *= as_double(n);
-  if (processes > kMost) return str(processes, " processes are more than ", kMost);
+  if (processes > kMost) return str("there are more than ", kMost, " processes");
   const int64_t replicas = mesh.dp * mesh.fsdp, stages = mesh.pp * mesh.stages_per_process, all = mesh.micro_batches;
   const int64_t parts = mesh.sequence_parallel ? mesh.cp * mesh.tp : 1;
   struct Split {
