@@ -78,13 +78,15 @@ std::vector<Tensor> Optimizer::parameters() const {
   return all;
 }
 
-void Optimizer::zero_grad(bool set_to_none) {
-  for (const Tensor& param : parameters()) {
+void detail::zero_grads(const std::vector<Tensor>& params, bool set_to_none) {
+  for (const Tensor& param : params) {
     if (!param.grad().defined()) continue;
     Tensor& grad = param.mutable_grad();
     grad = set_to_none ? Tensor() : grad.detach().zero_();
   }
 }
+
+void Optimizer::zero_grad(bool set_to_none) { detail::zero_grads(parameters(), set_to_none); }
 
 Tensor Optimizer::evaluate(const LossClosure& closure) {
   was_stepped_ = true;
