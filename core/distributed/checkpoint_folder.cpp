@@ -112,27 +112,26 @@ CheckpointFolder::CheckpointFolder(std::string path) : path_(std::move(path)) {
   std::error_code error;
   RUSH_CHECK_IO(fs::is_directory(path_, error), path_, ": there is no such folder");
   if (std::optional<detail::CheckpointIndex> index = detail::read_index(path_)) {
-    files_ = std::move(index->files);
-    metadata_ = std::move(index->metadata);
+    index_ = std::move(*index);
     return;
   }
   const std::string file = path_ + "/" + detail::kSingleFile;
   RUSH_CHECK_IO(fs::exists(file, error), path_, ": there is no checkpoint in this folder: neither ", detail::kIndexFile,
                 " nor ", detail::kSingleFile);
   const io::SafetensorsFile& opened = open_.try_emplace(detail::kSingleFile, file).first->second;
-  for (const Entry& entry : opened.entries()) files_[entry.name] = detail::kSingleFile;
-  metadata_ = opened.metadata();
+  for (const Entry& entry : opened.entries()) index_.files[entry.name] = detail::kSingleFile;
+  index_.metadata = opened.metadata();
 }
 
 io::SafetensorsFile& CheckpointFolder::file_of(const std::string& name) {
-  const std::string& file = files_.at(name);
+  const std::string& file = index_.files.at(name);
   return open_.try_emplace(file, path_ + "/" + file).first->second;
 }
 
 const Entry* CheckpointFolder::find(const std::string& name) {
-  if (!files_.contains(name)) return nullptr;
+  if (!files().contains(name)) return nullptr;
   const Entry* const entry = file_of(name).find(name);
-  RUSH_CHECK_IO(entry, path_, "/", files_[name], ": has no tensor '", name, "', which the index says is there");
+  RUSH_CHECK_IO(entry, path_, "/", files().at(name), ": has no tensor '", name, "', which the index says is there");
   return entry;
 }
 

@@ -38,6 +38,13 @@ struct TensorPart {
   static TensorPart whole(std::string name, Tensor tensor);
 };
 
+namespace detail {
+struct CheckpointIndex {
+  std::map<std::string, std::string> files;  // by the names of the tensors
+  io::Metadata metadata;
+};
+}  // namespace detail
+
 /// A checkpoint that save_parts has written, or another program in Hugging Face's format: with an index, or one file
 /// named model.safetensors. Files are opened when one of their tensors is asked for. Of one process: other processes
 /// need not take part.
@@ -48,9 +55,9 @@ class CheckpointFolder {
   explicit CheckpointFolder(std::string path);
 
   /// The tensors' names, with the file that each is in.
-  const std::map<std::string, std::string>& files() const { return files_; }
+  const std::map<std::string, std::string>& files() const { return index_.files; }
   /// SaveOptions::metadata.
-  const io::Metadata& metadata() const { return metadata_; }
+  const io::Metadata& metadata() const { return index_.metadata; }
   /// Dtype and shape of a tensor; null if there is none of this name. Throws as load where its file is damaged.
   const io::SafetensorsFile::Entry* find(const std::string& name);
   /// Fills each part's `local`, past autograd; only its bytes are read. Throws ValueError, and changes nothing, unless
@@ -63,8 +70,7 @@ class CheckpointFolder {
   io::SafetensorsFile& file_of(const std::string& name);
 
   std::string path_;
-  std::map<std::string, std::string> files_;
-  io::Metadata metadata_;
+  detail::CheckpointIndex index_;
   std::map<std::string, io::SafetensorsFile> open_;
 };
 
@@ -86,10 +92,6 @@ struct ByteRange {
 /// All of a part, in the order of the bytes: `in_part` as if it were contiguous, `in_tensor` as in a file.
 std::vector<ByteRange> ranges_of(const TensorPart& part);
 
-struct CheckpointIndex {
-  std::map<std::string, std::string> files;  // by the names of the tensors
-  io::Metadata metadata;
-};
 /// Nothing where the folder has none. Throws IOError for one that is damaged.
 std::optional<CheckpointIndex> read_index(const std::string& folder);
 

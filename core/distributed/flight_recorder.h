@@ -16,12 +16,9 @@
 namespace rush::distributed {
 
 // Note [Collectives that differ]
-// Processes whose collectives differ wait for each other until the time-out, or exchange the wrong bytes. Two things
-// tell what happened. The flight recorder has the last thousand collectives of the process, and on a time-out writes
-// them to a file, which the error names: what is under way on one process and is missing on another is the culprit.
-// And where InitOptions::debug is set, or RUSH_DISTRIBUTED_DEBUG=1, the processes tell each other before each
-// collective which one is to follow, and from where it is called. Where they do not agree, every one of them throws,
-// and names both. That costs a small exchange for each collective, and the host waits for it.
+// Processes whose collectives differ wait for each other until the time-out, or exchange the wrong bytes.
+// docs/distributed.md, "Starting processes", says what tells them apart: on a time-out the file of this recorder, and
+// in debug mode a comparison before each collective, which costs a small exchange that the host waits for.
 
 /// A collective as one process has called it. What has no meaning for it is absent.
 struct CollectiveRecord {

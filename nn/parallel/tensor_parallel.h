@@ -18,13 +18,9 @@ namespace parallel {
 //
 //   x, whole -> ColumnParallelLinear -> gelu, split -> RowParallelLinear -> y, whole
 //
-// With `sequence_dim` what is between such blocks (norms, dropout, residual sums) is split among the processes by
-// positions of the sequence, so that nothing is computed or kept twice: each all_reduce becomes an all_gather before
-// and a reduce_scatter behind, which together send as much. Parameters of the norms then have partial gradients:
-// sum_gradients.
-//
-// Weights begin as those of a layer that is given whole, the same on all processes, so that a net has the numbers of
-// one process whatever the group's size.
+// With `sequence_dim` what is between such blocks is split by positions of the sequence, so that nothing is computed or
+// kept twice: each all_reduce becomes an all_gather before and a reduce_scatter behind, which together send as much.
+// Parameters of the norms then have partial gradients: sum_gradients.
 
 /// How the results and inputs of parallel layers lie.
 struct ParallelLinearOptions {

@@ -7,6 +7,7 @@
 #include "backends/cuda/register.h"
 #include "backends/cuda/stream/stream.h"
 #include "core/device/guard.h"
+#include "core/distributed/collectives.h"
 #include "core/distributed/environment.h"
 #include "core/distributed/init.h"
 #include "core/ops/factory/factories.h"
@@ -212,13 +213,9 @@ class NcclGroup final : public ProcessGroup {
 ncclUniqueId unique_id(const Group& control, const Environment& environment, int rank, int size) {
   ncclUniqueId id;
   if (control) {
-    const Tensor bytes = zeros({static_cast<int64_t>(sizeof(id))}, kUInt8);
-    if (rank == 0) {
-      RUSH_NCCL_CALL(ncclGetUniqueId, &id);
-      std::copy_n(reinterpret_cast<const std::byte*>(&id), sizeof(id), data_of(bytes));
-    }
-    control->broadcast(bytes, 0)->wait();
-    std::copy_n(data_of(bytes), sizeof(id), reinterpret_cast<std::byte*>(&id));
+    if (rank == 0) RUSH_NCCL_CALL(ncclGetUniqueId, &id);
+    const std::string own(id.internal, sizeof(id.internal));
+    distributed::all_gather_texts(own, control)[0].copy(id.internal, sizeof(id.internal));
     return id;
   }
   if (size > 1 && !std::getenv("NCCL_COMM_ID")) {
