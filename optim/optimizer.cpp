@@ -78,15 +78,13 @@ std::vector<Tensor> Optimizer::parameters() const {
   return all;
 }
 
-void detail::zero_grads(const std::vector<Tensor>& params, bool set_to_none) {
-  for (const Tensor& param : params) {
+void Optimizer::zero_grad(bool set_to_none) {
+  for (const Tensor& param : parameters()) {
     if (!param.grad().defined()) continue;
     Tensor& grad = param.mutable_grad();
     grad = set_to_none ? Tensor() : grad.detach().zero_();
   }
 }
-
-void Optimizer::zero_grad(bool set_to_none) { detail::zero_grads(parameters(), set_to_none); }
 
 Tensor Optimizer::evaluate(const LossClosure& closure) {
   was_stepped_ = true;

@@ -98,11 +98,6 @@ class OptimizerParamGroup {
   std::optional<double> initial_lr_;
 };
 
-namespace detail {
-// Drops the parameters' gradients, or fills them with zero.
-void zero_grads(const std::vector<Tensor>& params, bool set_to_none);
-}  // namespace detail
-
 class Optimizer {
  public:
   using LossClosure = std::function<Tensor()>;

@@ -6,9 +6,6 @@
 
 namespace rush::optim::detail {
 
-namespace {
-
-// The parameters' owners, members of the group: each in turn is the one with the fewest elements yet.
 std::vector<int> owners_of(const std::vector<Tensor>& params, const distributed::Group& group) {
   std::vector<int64_t> loads(static_cast<size_t>(group->size()));
   std::vector<int> owners;
@@ -19,8 +16,6 @@ std::vector<int> owners_of(const std::vector<Tensor>& params, const distributed:
   }
   return owners;
 }
-
-}  // namespace
 
 std::vector<Tensor> own_params(const std::vector<Tensor>& params, const distributed::Group& group) {
   RUSH_CHECK_VALUE(params.size() >= static_cast<size_t>(group->size()), "ZeroRedundancyOptimizer: ", params.size(),
@@ -41,6 +36,14 @@ void take_from_owners(const std::vector<Tensor>& params, const distributed::Grou
     works.push_back(distributed::broadcast(params[i], owner, group, /*async_op=*/true));
   }
   for (const distributed::WorkPtr& work : works) work->wait();
+}
+
+void zero_grads(const std::vector<Tensor>& params, bool set_to_none) {
+  for (const Tensor& param : params) {
+    if (!param.grad().defined()) continue;
+    Tensor& grad = param.mutable_grad();
+    grad = set_to_none ? Tensor() : grad.detach().zero_();
+  }
 }
 
 }  // namespace rush::optim::detail

@@ -11,10 +11,14 @@ namespace rush::optim {
 
 namespace detail {
 
+// The parameters' owners, members of the group: each in turn is the one with the fewest elements yet.
+std::vector<int> owners_of(const std::vector<Tensor>& params, const distributed::Group& group);
 // Those of this process. Throws ValueError where a process would have none.
 std::vector<Tensor> own_params(const std::vector<Tensor>& params, const distributed::Group& group);
 // Each parameter becomes what it is on its owner.
 void take_from_owners(const std::vector<Tensor>& params, const distributed::Group& group);
+// As Optimizer::zero_grad.
+void zero_grads(const std::vector<Tensor>& params, bool set_to_none);
 
 }  // namespace detail
 
