@@ -1,8 +1,10 @@
 // The backend "nccl": process groups that are communicators of NCCL.
+#include <dlfcn.h>
+#include <nccl.h>
+
 #include <cstdlib>
 #include <optional>
 
-#include "backends/cuda/comm/nccl.h"
 #include "backends/cuda/devices.h"
 #include "backends/cuda/register.h"
 #include "backends/cuda/stream/stream.h"
@@ -24,6 +26,57 @@ using distributed::ProcessGroup;
 using distributed::ReduceOp;
 using distributed::Work;
 using distributed::WorkPtr;
+
+// ---- the library, which is looked up at run time: a program that makes no group needs none
+
+// clang-format off
+#define RUSH_NCCL_FUNCTIONS(_) \
+  _(ncclGetErrorString) _(ncclGetLastError) _(ncclGetUniqueId) \
+  _(ncclCommInitRank) _(ncclCommSplit) _(ncclCommDestroy) _(ncclCommGetAsyncError) \
+  _(ncclAllReduce) _(ncclReduce) _(ncclBroadcast) _(ncclAllGather) _(ncclReduceScatter) \
+  _(ncclSend) _(ncclRecv) _(ncclGroupStart) _(ncclGroupEnd)
+// clang-format on
+
+struct Nccl {
+#define RUSH_DECLARE(name) decltype(&::name) name = nullptr;
+  RUSH_NCCL_FUNCTIONS(RUSH_DECLARE)
+#undef RUSH_DECLARE
+};
+
+// Empty, or what is missing.
+std::string load(Nccl& functions) {
+  const std::string soname = str("libnccl.so.", NCCL_MAJOR);
+  void* library = nullptr;
+  for (const std::string& name : {soname, std::string(RUSH_NCCL_LIBRARY)}) {
+    if (!library && !name.empty()) library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+  if (!library) return soname + " is not found";
+#define RUSH_LOAD(name)                                                               \
+  functions.name = reinterpret_cast<decltype(functions.name)>(dlsym(library, #name)); \
+  if (!functions.name) return soname + " has no " #name;
+  RUSH_NCCL_FUNCTIONS(RUSH_LOAD)
+#undef RUSH_LOAD
+  return {};
+}
+
+// Throws DistributedError where there is no library, or an old one.
+const Nccl& nccl() {
+  static Nccl functions;
+  static const std::string missing = load(functions);
+  RUSH_CHECK_DISTRIBUTED(missing.empty(), "NCCL: ", missing);
+  return functions;
+}
+
+// Throws DistributedError, with NCCL's words for the status, unless it is ncclSuccess.
+void check_nccl(ncclResult_t status, const char* call) {
+  RUSH_CHECK_DISTRIBUTED(status == ncclSuccess, call, ": ", nccl().ncclGetErrorString(status), ": ",
+                         nccl().ncclGetLastError(nullptr));
+}
+
+// The one way in which functions of NCCL are called.
+#define RUSH_NCCL_CALL(function, ...) check_nccl(nccl().function(__VA_ARGS__), #function)
+
+// ---- groups
 
 // Note [Collectives on a stream]
 // Each group has a stream of its own. A collective waits there for what the current stream has been given, and
