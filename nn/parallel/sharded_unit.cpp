@@ -13,7 +13,6 @@
 #include "core/memory/claim.h"
 #include "core/ops/basic.h"
 #include "nn/parallel/group_dims.h"
-#include "nn/parallel/shard_schedule.h"
 
 namespace rush::nn::parallel {
 
@@ -97,15 +96,6 @@ ShardedUnit::Owner ShardedUnit::owner_of(const Tensor& parameter) {
 
 int64_t ShardedUnit::first_row(const Parameter& parameter) const {
   return detail::chunk_of(group_->rank(), parameter.rows(), group_->size()).begin;
-}
-
-void ShardedUnit::begin_forward() {
-  if (depth_ == 0) ShardSchedule::current().begin_forward(*this);
-  ++depth_;
-}
-
-void ShardedUnit::end_forward() noexcept {
-  if (--depth_ == 0) ShardSchedule::current().end_forward(*this);
 }
 
 // ---- whole parameters

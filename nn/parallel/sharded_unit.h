@@ -9,7 +9,7 @@
 
 namespace rush::nn::parallel {
 
-struct ForwardPass;
+struct ForwardPass;  // in shard_schedule.cpp: see Note [When units gather]
 
 // Note [Sharded parameters]
 // Every process keeps some rows of each parameter, its shard, and a unit's parameters are whole only while its module
@@ -67,7 +67,7 @@ class ShardedUnit final : public ForwardObserver, public std::enable_shared_from
   int64_t first_row(const Parameter& parameter) const;  // of this process's
   void set_synchronizes(bool on) { synchronizes_ = on; }
 
-  void begin_forward() override;
+  void begin_forward() override;  // both in shard_schedule.cpp
   void end_forward() noexcept override;
 
   /// Begins to gather; nothing where that has begun or the parameters are whole.
