@@ -5,11 +5,30 @@
 #include <utility>
 
 #include "core/distributed/join.h"
-#include "nn/parallel/reducer.h"
+#include "nn/arg.h"
+#include "nn/module.h"
+#include "nn/parallel/comm_hooks.h"
 
 namespace rush::nn {
 
 namespace parallel {
+
+class Reducer;  // in the .cpp: see Note [Gradient buckets]
+
+/// The keyword arguments of torch.nn.parallel.DistributedDataParallel.
+struct DistributedDataParallelOptions {
+  /// The processes that train together; null: all.
+  RUSH_ARG(distributed::Group, process_group);
+  /// The size of a bucket, in MiB: Note [Gradient buckets].
+  RUSH_ARG(double, bucket_cap_mb) = 25;
+  /// Whether each forward pass in training begins with the buffers of the first process.
+  RUSH_ARG(bool, broadcast_buffers) = true;
+  /// Whether the output need not depend on every parameter. One that no process has used keeps its gradient.
+  RUSH_ARG(bool, find_unused_parameters) = false;
+  /// Whether the output depends on the same parameters in each forward pass of this process. It may leave some out, as
+  /// with find_unused_parameters, but processes tell each other in the first backward pass alone which those are.
+  RUSH_ARG(bool, static_graph) = false;
+};
 
 namespace detail {
 
@@ -35,11 +54,8 @@ class DistributedModule : public Module, public distributed::Joinable {
   /// together.
   class [[nodiscard]] NoSync {
    public:
-    explicit NoSync(std::shared_ptr<Reducer> reducer)
-        : reducer_(std::move(reducer)), before_(reducer_->synchronizes()) {
-      reducer_->set_synchronizes(false);
-    }
-    ~NoSync() { reducer_->set_synchronizes(before_); }
+    explicit NoSync(std::shared_ptr<Reducer> reducer);
+    ~NoSync();
     NoSync(const NoSync&) = delete;
 
    private:
@@ -56,13 +72,13 @@ class DistributedModule : public Module, public distributed::Joinable {
   ///   for (const auto& [x, y] : batches) { ... }
   distributed::Join join(const distributed::JoinOptions& options = {}) { return distributed::Join({this}, options); }
   /// Has buckets travel by `hook` from now on, as bf16_compress_hook.
-  void register_comm_hook(CommHook hook) { reducer_->set_comm_hook(std::move(hook)); }
-  const Reducer& reducer() const { return *reducer_; }  // its gradients' buckets
+  void register_comm_hook(CommHook hook);
+  size_t num_buckets() const;  // in which gradients travel
 
  protected:
   DistributedModule(const Module& module, const DistributedDataParallelOptions& options);
   void begin_forward(const Module& module);
-  void end_forward(const std::vector<Tensor>& outputs) { reducer_->end_forward(outputs); }
+  void end_forward(const std::vector<Tensor>& outputs);
 
  private:
   enum Action { kTakeBuffers, kReduceGradients };

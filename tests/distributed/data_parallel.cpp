@@ -146,7 +146,7 @@ TEST_CASE("parameters are those of the first process at first, and the same ever
 TEST_CASE("gradients are views of buckets") {
   nn::DistributedDataParallel net(make_net(1));
   loss_of(net(Batch::of_step(0).of_rank(get_rank()).x), Batch::of_step(0).of_rank(get_rank()).y).backward();
-  CHECK(net->reducer().num_buckets() == 1);
+  CHECK(net->num_buckets() == 1);
   const std::vector<Tensor> parameters = net->parameters();
   for (const Tensor& parameter : parameters) {
     CHECK(parameter.grad().storage().unsafeGetStorageImpl() == parameters[0].grad().storage().unsafeGetStorageImpl());
@@ -213,7 +213,7 @@ TEST_CASE("a static graph's unused parameters are told once") {
       loss_of(net(batch.x), batch.y).backward();
       for (const Tensor& parameter : net->parameters()) all.push_back(parameter.grad().clone());
     }
-    CHECK(flight_recorder().records().size() == net->reducer().num_buckets() + collectives);
+    CHECK(flight_recorder().records().size() == net->num_buckets() + collectives);
     return all;
   };
   const auto expected = gradients(DistributedDataParallelOptions().find_unused_parameters(true), 1);
