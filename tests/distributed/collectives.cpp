@@ -151,6 +151,18 @@ TEST_CASE("broadcast, all_gather, gather and scatter move elements as they are")
   });
 }
 
+TEST_CASE("texts of any length come from every member, in their order") {
+  const auto text_of = [](int rank) { return std::string(static_cast<size_t>(rank) * 700, static_cast<char>(rank)); };
+  const Group first = new_group({0});
+  for (const Group& group : {world(), first}) {
+    if (!group) continue;
+    const std::vector<std::string> texts = all_gather_texts(text_of(get_rank()), group);
+    REQUIRE(texts.size() == group->ranks().size());
+    for (size_t i = 0; i < texts.size(); ++i) CHECK(texts[i] == text_of(group->ranks()[i]));
+  }
+  CHECK_THROWS_WITH_AS(all_gather_texts("", nullptr), doctest::Contains("no member of the group"), DistributedError);
+}
+
 TEST_CASE("all_to_all sends each rank its tensors, also where they have different sizes") {
   in_every_setting([](const Setting& s) {
     // From the process of place i to that of place j go i + 2 j + numel elements.
