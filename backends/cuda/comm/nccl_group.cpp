@@ -180,14 +180,13 @@ class NcclGroup final : public ProcessGroup {
   WorkPtr all_to_all(const Tensor& output, const Tensor& input, IntArrayRef output_splits,
                      IntArrayRef input_splits) override {
     return run("all_to_all", {output, input}, [&](cudaStream_t stream) {
-      const auto element = static_cast<size_t>(element_size(input.scalar_type()));
+      const int64_t element = element_size(input.scalar_type());
       std::byte *to = data_of(output), *from = data_of(input);
       RUSH_NCCL_CALL(ncclGroupStart);
-      for (int other = 0; other < size(); ++other) {
-        const size_t arriving = static_cast<size_t>(output_splits[static_cast<size_t>(other)]) * element;
-        const size_t leaving = static_cast<size_t>(input_splits[static_cast<size_t>(other)]) * element;
-        receive(to, arriving, other, stream);
-        send(from, leaving, other, stream);
+      for (size_t i = 0; i < output_splits.size(); ++i) {
+        const int64_t arriving = output_splits[i] * element, leaving = input_splits[i] * element;
+        receive(to, arriving, static_cast<int>(i), stream);
+        send(from, leaving, static_cast<int>(i), stream);
         to += arriving;
         from += leaving;
       }
@@ -197,11 +196,11 @@ class NcclGroup final : public ProcessGroup {
   // NCCL tells messages apart by their order alone, not by tags.
   WorkPtr send(const Tensor& tensor, int destination, int /*tag*/) override {
     return run("send", {tensor},
-               [&](cudaStream_t stream) { send(data_of(tensor), bytes_of(tensor), destination, stream); });
+               [&](cudaStream_t stream) { send(data_of(tensor), tensor.nbytes(), destination, stream); });
   }
   WorkPtr recv(const Tensor& tensor, int source, int /*tag*/) override {
     return run("recv", {tensor},
-               [&](cudaStream_t stream) { receive(data_of(tensor), bytes_of(tensor), source, stream); });
+               [&](cudaStream_t stream) { receive(data_of(tensor), tensor.nbytes(), source, stream); });
   }
   WorkPtr barrier() override {
     const WorkPtr work = all_reduce(zeros({1}, TensorOptions(kInt32).device(device_)), ReduceOp::SUM);
@@ -241,11 +240,11 @@ class NcclGroup final : public ProcessGroup {
     work->finish_on(own);
     return work;
   }
-  void send(const std::byte* from, size_t bytes, int to, cudaStream_t stream) const {
-    if (bytes > 0) RUSH_NCCL_CALL(ncclSend, from, bytes, ncclUint8, to, comm_, stream);
+  void send(const std::byte* from, int64_t bytes, int to, cudaStream_t stream) const {
+    if (bytes > 0) RUSH_NCCL_CALL(ncclSend, from, static_cast<size_t>(bytes), ncclUint8, to, comm_, stream);
   }
-  void receive(std::byte* to, size_t bytes, int from, cudaStream_t stream) const {
-    if (bytes > 0) RUSH_NCCL_CALL(ncclRecv, to, bytes, ncclUint8, from, comm_, stream);
+  void receive(std::byte* to, int64_t bytes, int from, cudaStream_t stream) const {
+    if (bytes > 0) RUSH_NCCL_CALL(ncclRecv, to, static_cast<size_t>(bytes), ncclUint8, from, comm_, stream);
   }
   // Also of what went wrong since the last collective, such as a process that has gone.
   void check_alive(const char* who) const {
