@@ -12,25 +12,15 @@ const std::vector<DeviceMesh::Dim>& DeviceMesh::dims() const {
   return state_ ? state_->dims : none;
 }
 
-const DeviceMesh::Dim* DeviceMesh::find(std::string_view name) const {
-  const auto found = std::find_if(dims().begin(), dims().end(), [&](const Dim& dim) { return dim.name == name; });
-  return found == dims().end() ? nullptr : &*found;
-}
-
-int DeviceMesh::size(std::string_view dim) const {
-  const Dim* found = find(dim);
-  return found ? found->size : 1;
-}
-
-int DeviceMesh::coordinate(std::string_view dim) const {
-  const Dim* found = find(dim);
-  return found ? found->coordinate : 0;
+const DeviceMesh::Dim& DeviceMesh::find(std::string_view name) const {
+  static const Dim none;
+  const auto found = std::ranges::find(dims(), name, &Dim::name);
+  return found == dims().end() ? none : *found;
 }
 
 const Group& DeviceMesh::group(std::string_view dim) const {
-  const Dim* found = find(dim);
-  RUSH_CHECK_VALUE(found, "DeviceMesh: there is no dimension '", std::string(dim), "' in ", str());
-  return found->group;
+  RUSH_CHECK_VALUE(has(dim), "DeviceMesh: there is no dimension '", std::string(dim), "' in ", str());
+  return find(dim).group;
 }
 
 std::string DeviceMesh::str() const {
@@ -75,7 +65,7 @@ Group DeviceMesh::flatten(const std::vector<std::string>& names) const {
     if (dims == wanted) return group;
   }
   std::vector<const Dim*> along;
-  for (const std::string& name : wanted) along.push_back(find(name));
+  for (const std::string& name : wanted) along.push_back(&find(name));
   state_->flattened.emplace_back(wanted, group_along(state_->dims, along));
   return state_->flattened.back().second;
 }

@@ -37,10 +37,10 @@ class DeviceMesh {
   const std::vector<Dim>& dims() const;                      // none where there is no mesh
   /// The number of processes in a dimension; 1 for one that the mesh does not have, so that a program may ask for all
   /// that it knows. Names are those of init_device_mesh.
-  int size(std::string_view dim) const;
+  int size(std::string_view dim) const { return find(dim).size; }
   /// This process's place in a dimension, from 0 on; 0 for one that the mesh does not have.
-  int coordinate(std::string_view dim) const;
-  bool has(std::string_view dim) const { return find(dim) != nullptr; }
+  int coordinate(std::string_view dim) const { return find(dim).coordinate; }
+  bool has(std::string_view dim) const { return find(dim).group != nullptr; }
   /// The processes that differ from this one in that dimension alone, in its order. Throws ValueError for a dimension
   /// that the mesh does not have.
   const Group& group(std::string_view dim) const;
@@ -57,7 +57,7 @@ class DeviceMesh {
     std::vector<Dim> dims;
     std::vector<std::pair<std::vector<std::string>, Group>> flattened;
   };
-  const Dim* find(std::string_view name) const;
+  const Dim& find(std::string_view name) const;  // one of no group where there is none
   // Those of the world that are at this process's place except in these dimensions.
   static Group group_along(const std::vector<Dim>& all, const std::vector<const Dim*>& along);
 

@@ -50,15 +50,13 @@ class PowerSGD {
   }
 
  private:
+  // The r of a gradient that is compressed; 0 for one that travels whole.
   int64_t rank_of(const Tensor& gradient) const {
-    const int64_t rows = gradient.size(0), columns = rows == 0 ? 0 : gradient.numel() / rows;
-    return std::min({rows, columns, options_.matrix_approximation_rank()});
-  }
-  bool is_compressed(const Tensor& gradient) const {
-    if (gradient.dim() < 2 || gradient.numel() == 0) return false;
+    if (gradient.dim() < 2 || gradient.numel() == 0) return 0;
     const int64_t rows = gradient.size(0), columns = gradient.numel() / rows;
-    const auto numbers = static_cast<double>((rows + columns) * rank_of(gradient));
-    return numbers * options_.min_compression_rate() < static_cast<double>(gradient.numel());
+    const int64_t rank = std::min({rows, columns, options_.matrix_approximation_rank()});
+    const auto numbers = static_cast<double>((rows + columns) * rank);
+    return numbers * options_.min_compression_rate() < static_cast<double>(gradient.numel()) ? rank : 0;
   }
 
   // Brings each gradient that is compressed to its factors, and returns the others.
@@ -66,7 +64,7 @@ class PowerSGD {
     std::vector<Tensor> whole;
     size_t count = 0;
     for (const Tensor& gradient : bucket.gradients) {
-      if (!is_compressed(gradient)) {
+      if (rank_of(gradient) == 0) {
         whole.push_back(gradient);
         continue;
       }
