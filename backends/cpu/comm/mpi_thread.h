@@ -23,10 +23,10 @@ void check_mpi(int status, const char* call);
 // Note [Communication thread]
 // While the caller computes, one thread calls MPI for the collectives of all groups. It takes requests from a queue
 // in the order in which they came: so collectives begin in the same order on every process, and MPI need not be safe
-// for several threads at once (MPI_THREAD_SERIALIZED). Sends and receives only begin in that order: the thread goes
-// on to the next request, and looks after them until they are done. Where it waits, it looks again after a while that
-// grows to a fifth of a millisecond, rather than keep a processor from the threads that compute. What is thrown on
-// the thread is thrown again by Work::wait().
+// for several threads at once (MPI_THREAD_SERIALIZED). Messages (of send, recv and all_to_all) only begin in that
+// order: the thread goes on to the next request, and looks after them until they are done. Where it waits, it looks
+// again after a while that grows to a fifth of a millisecond, rather than keep a processor from the threads that
+// compute. What is thrown on the thread is thrown again by Work::wait().
 //
 // Where the other processes do not come within the time-out, MPI cannot be asked to give up. So the thread never calls
 // it again: this request and all later ones fail, and the program is expected to end, whereupon mpirun ends the others.
