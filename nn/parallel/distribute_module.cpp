@@ -32,8 +32,7 @@ void distribute_module(Module& module, const distributed::DeviceMesh& mesh, cons
 void parallelize_module(Module& module, const distributed::DeviceMesh& mesh, const ParallelizePlan& plan,
                         std::string_view dim) {
   const char* who = "parallelize_module";
-  const auto in =
-      std::find_if(mesh.dims().begin(), mesh.dims().end(), [&](const auto& each) { return each.name == dim; });
+  const auto in = std::ranges::find(mesh.dims(), dim, &distributed::DeviceMesh::Dim::name);
   RUSH_CHECK_VALUE(in != mesh.dims().end(), who, ": there is no dimension '", std::string(dim), "' in ", mesh.str());
   std::map<std::string, Placements> placed;  // by names of parameters
   for (const auto& [wanted, style] : plan) {

@@ -98,9 +98,8 @@ class DTensorCall {
 
   // Chooses placements, and redistributes the arguments.
   void place(const Rule* rule) {
-    const auto is_replicated = [&](const Placements& each) { return each == replicated_; };
     placed_.args.assign(args_.size(), replicated_);
-    if (std::all_of(given_.begin(), given_.end(), is_replicated)) return;
+    if (given_ == placed_.args) return;
     if (is_step(op_)) {
       follow_parameters();
     } else if (!rule) {

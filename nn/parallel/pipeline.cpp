@@ -151,14 +151,13 @@ class PipelineSchedule::Run {
     } else if (user.kind == Kind::BACKWARD) {
       at(user).gradient = {std::move(made), nullptr};
     } else {
-      program_.inputs[static_cast<size_t>(user.stage)] = program_.outputs[static_cast<size_t>(user.stage - 1)];
       at(user).activation = {std::move(made), nullptr};
     }
   }
 
   // What comes into a stage, which the first message says.
   const Boundary& received_input(const PipelineAction& action) {
-    std::optional<Boundary>& known = program_.inputs[static_cast<size_t>(action.stage)];
+    std::optional<Boundary>& known = program_.outputs[static_cast<size_t>(action.stage - 1)];
     if (!known) {
       const Tensor header = empty({kHeader}, TensorOptions(kInt64).device(kCPU));
       distributed::recv(header, peer(action), group(), tag(action));
@@ -222,7 +221,7 @@ class PipelineSchedule::Run {
                           static_cast<size_t>(action.micro_batch)];
   }
   const Boundary& input_of(const PipelineAction& action) const {
-    return *program_.inputs[static_cast<size_t>(action.stage)];
+    return *program_.outputs[static_cast<size_t>(action.stage - 1)];
   }
   const Boundary& output_of(const PipelineAction& action) const {
     return *program_.outputs[static_cast<size_t>(action.stage)];
@@ -272,7 +271,6 @@ PipelineSchedule::PipelineSchedule(std::vector<PipelineStage> stages, const Pipe
 PipelineSchedule::Program PipelineSchedule::program_of(const PipelineOrder& order) const {
   Program program;
   program.actions = with_messages(order).actions[static_cast<size_t>(group_of(stages_)->rank())];
-  program.inputs.resize(static_cast<size_t>(order.stages));
   program.outputs.resize(static_cast<size_t>(order.stages));
   return program;
 }
@@ -289,9 +287,7 @@ Tensor PipelineSchedule::eval(const Tensor& input) {
 }
 
 void PipelineSchedule::expect_activations(ScalarType dtype, IntArrayRef sizes) {
-  const Boundary boundary{dtype, sizes.vec(), /*requires_grad=*/true};
-  std::fill(training_.inputs.begin() + 1, training_.inputs.end(), boundary);
-  std::fill(training_.outputs.begin(), training_.outputs.end() - 1, boundary);
+  std::fill(training_.outputs.begin(), training_.outputs.end() - 1, Boundary{dtype, sizes.vec(), true});
 }
 
 std::vector<Tensor> PipelineSchedule::parameters() const {

@@ -66,10 +66,10 @@ class PipelineSchedule {
     bool requires_grad;
     bool operator==(const Boundary&) const = default;
   };
-  // Of steps or of evaluations: this process's actions and, by stage, what comes in and goes out.
+  // Of steps or of evaluations: this process's actions and, as far as it is known, what each stage makes.
   struct Program {
     std::vector<PipelineAction> actions;
-    std::vector<std::optional<Boundary>> inputs, outputs;
+    std::vector<std::optional<Boundary>> outputs;
   };
   Program program_of(const PipelineOrder& order) const;
 
