@@ -20,11 +20,7 @@ struct Box {
   auto operator<=>(const Box&) const = default;
 
   std::string text() const { return str("sizes ", IntArrayRef(sizes), " at ", IntArrayRef(offsets)); }
-  int64_t numel() const {
-    int64_t count = 1;
-    for (const int64_t size : sizes) count *= size;
-    return count;
-  }
+  int64_t numel() const { return checked_numel(sizes); }
   int64_t end(size_t d) const { return offsets[d] + sizes[d]; }
   bool overlaps(const Box& other) const {
     for (size_t d = 0; d < sizes.size(); ++d) {
@@ -130,7 +126,7 @@ class Plan {
                          ranks_[other->second[0].member], " has ", other->first.text());
       }
     }
-    const int64_t numel = Box{{}, tensor.entry.shape}.numel();
+    const int64_t numel = checked_numel(tensor.entry.shape);
     RUSH_CHECK_VALUE(covered == numel, "save_parts: the parts of tensor '", tensor.entry.name, "' of sizes ",
                      IntArrayRef(tensor.entry.shape), " cover ", covered, " of its ", numel,
                      " elements; every element must be in a part of some process");
