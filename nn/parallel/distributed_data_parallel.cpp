@@ -41,7 +41,7 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
  public:
   // Throws DistributedError on every process where parameters differ between processes in number, shape or dtype.
   Reducer(const Module& module, distributed::Group group, const DistributedDataParallelOptions& options)
-      : group_(std::move(group)), options_(options), comm_hook_(allreduce_hook) {
+      : group_(std::move(group)), options_(options) {
     RUSH_CHECK_VALUE(options.bucket_cap_mb() > 0 && options.bucket_cap_mb() <= kMostMib,
                      "DistributedDataParallel: bucket_cap_mb is ", options.bucket_cap_mb(),
                      ", expected more than 0 and at most ", kMostMib);
@@ -88,7 +88,7 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
     if (!is_recorded || parameters_.empty()) return;
     expects_gradients_ = false;
     has_pending_graph_ = true;
-    if (!synchronizes_) return;
+    if (!synchronizes) return;
     schedule(outputs);
     check_used();
     check_static();
@@ -96,10 +96,6 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   }
 
   // ---- the backward pass
-
-  // `announce` is called before the first collective of a backward pass, and returns by what the means over all
-  // processes are multiplied.
-  void set_announcement(std::function<double()> announce) { announce_ = std::move(announce); }
 
   // Calls the collectives of the other processes' backward pass; this one's gradients count as zeros, and each `grad`
   // becomes the mean.
@@ -120,14 +116,12 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
     finish();
   }
 
-  // Without, gradients are only added up on this process.
-  void set_synchronizes(bool on) { synchronizes_ = on; }
-  bool synchronizes() const { return synchronizes_; }  // at first
-
-  // In place of an all_reduce in the gradients' own dtype. The same on every process.
-  void set_comm_hook(CommHook hook) { comm_hook_ = std::move(hook); }
-
   size_t num_buckets() const { return buckets_.size(); }
+
+  CommHook comm_hook = allreduce_hook;  // how buckets travel; the same on every process
+  bool synchronizes = true;             // else gradients are only added up on this process
+  // Called before the first collective of a backward pass; returns by what the means over all processes are multiplied.
+  std::function<double()> announce;
 
  private:
   struct Bucket {
@@ -294,7 +288,7 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
 
   void arrive(size_t number) {
     has_pending_graph_ = false;
-    if (!expects_gradients_ || !synchronizes_) return;
+    if (!expects_gradients_ || !synchronizes) return;
     Parameter& parameter = parameters_[number];
     RUSH_CHECK(
         !parameter.has_arrived, "DistributedDataParallel: the gradient of the parameter '", parameter.name,
@@ -303,7 +297,7 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
     arrivals_.push_back(number);
     move_to_bucket(parameter);
     --buckets_[parameter.bucket].missing;
-    if (next_bucket_ == 0 && buckets_[0].missing == 0 && announce_) mean_factor_ = announce_();
+    if (next_bucket_ == 0 && buckets_[0].missing == 0 && announce) mean_factor_ = announce();
     launch_full_buckets();
     if (next_bucket_ == buckets_.size()) finish();
   }
@@ -311,7 +305,7 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   void launch_full_buckets() {
     for (; next_bucket_ < buckets_.size() && buckets_[next_bucket_].missing == 0; ++next_bucket_) {
       Bucket& bucket = buckets_[next_bucket_];
-      bucket.work = comm_hook_({bucket.flat, bucket.views, next_bucket_, next_bucket_ + 1 == buckets_.size()}, group_);
+      bucket.work = comm_hook({bucket.flat, bucket.views, next_bucket_, next_bucket_ + 1 == buckets_.size()}, group_);
     }
   }
 
@@ -356,15 +350,13 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   std::vector<Parameter> parameters_;
   const distributed::Group group_;
   const DistributedDataParallelOptions options_;
-  CommHook comm_hook_;
-  std::function<double()> announce_;
   double mean_factor_ = 1;
   std::vector<Bucket> buckets_;
   std::vector<size_t> arrivals_;     // numbers of parameters
   std::vector<bool> first_unused_;   // of a static graph: in the first forward pass of this process,
   std::vector<bool> used_anywhere_;  // and those that any process has used
   size_t next_bucket_ = 0;           // to launch
-  bool synchronizes_ = true, expects_gradients_ = false, has_pending_graph_ = false, has_rebuilt_ = false;
+  bool expects_gradients_ = false, has_pending_graph_ = false, has_rebuilt_ = false;
 };
 
 namespace detail {
@@ -391,11 +383,11 @@ DistributedModule::DistributedModule(const Module& module, const DistributedData
   const int first = group_->ranks()[0];
   take_over(module.parameters(), first, group_);
   take_over(module.buffers(), first, group_);
-  reducer_->set_announcement([this] { return announce(kReduceGradients).mean_factor; });
+  reducer_->announce = [this] { return announce(kReduceGradients).mean_factor; };
 }
 
 void DistributedModule::begin_forward(const Module& module) {
-  if (broadcasts_buffers_ && module.is_training() && GradMode::is_enabled() && reducer_->synchronizes()) {
+  if (broadcasts_buffers_ && module.is_training() && GradMode::is_enabled() && reducer_->synchronizes) {
     const std::vector<Tensor> buffers = module.buffers();
     if (!buffers.empty()) take_over(buffers, announce(kTakeBuffers).source, group_);
   }
@@ -413,13 +405,11 @@ void DistributedModule::end_join(int source) {
 }
 
 DistributedModule::NoSync::NoSync(std::shared_ptr<Reducer> reducer)
-    : reducer_(std::move(reducer)), before_(reducer_->synchronizes()) {
-  reducer_->set_synchronizes(false);
-}
+    : reducer_(std::move(reducer)), before_(std::exchange(reducer_->synchronizes, false)) {}
 
-DistributedModule::NoSync::~NoSync() { reducer_->set_synchronizes(before_); }
+DistributedModule::NoSync::~NoSync() { reducer_->synchronizes = before_; }
 
-void DistributedModule::register_comm_hook(CommHook hook) { reducer_->set_comm_hook(std::move(hook)); }
+void DistributedModule::register_comm_hook(CommHook hook) { reducer_->comm_hook = std::move(hook); }
 
 size_t DistributedModule::num_buckets() const { return reducer_->num_buckets(); }
 
