@@ -108,15 +108,9 @@ class Call {
     write_back(tensor, staged);
     return staged;
   }
-  // What it only writes.
-  Tensor written(const Tensor& tensor) {
-    if (tensor.is_contiguous() && tensor.device() == device_) return updated(tensor);
-    Tensor staged = block(tensor.numel());
-    write_back(tensor, staged.view(tensor.sizes()));
-    return staged;
-  }
-  // Elements for the group to write, which go to several tensors at the end, one after the other.
-  Tensor written_to_all(TensorList tensors) {
+  // What it only writes: elements that go to the tensors at the end, one after the other.
+  Tensor written(TensorList tensors) {
+    if (tensors.size() == 1 && tensors[0].is_contiguous() && tensors[0].device() == device_) return updated(tensors[0]);
     int64_t count = 0;
     for (const Tensor& tensor : tensors) count += tensor.numel();
     Tensor staged = block(count);
@@ -274,7 +268,7 @@ WorkPtr all_gather(TensorList outputs, const Tensor& input, const Group& group, 
   call.check(input);
   call.check_list(outputs, input);
   call.of(input.numel());
-  const Tensor staged = call.written_to_all(outputs), read = call.read(input);
+  const Tensor staged = call.written(outputs), read = call.read(input);
   return call.run([&] { return group->all_gather(staged, read); });
 }
 
@@ -292,7 +286,7 @@ WorkPtr gather(const Tensor& input, TensorList outputs, int dst, const Group& gr
   const int root = call.member(dst);
   call.of(input.numel()).has_root(root);
   call.check_list_of_root(outputs, input, dst);
-  const Tensor staged = call.written_to_all(outputs), read = call.read(input);
+  const Tensor staged = call.written(outputs), read = call.read(input);
   const detail::RootSplits splits(*group, root, input.numel());
   return call.run([&] { return group->all_to_all(staged, read, splits.with_all, splits.with_root); });
 }
@@ -334,7 +328,7 @@ WorkPtr all_to_all(TensorList outputs, TensorList inputs, const Group& group, bo
                    outputs.size(), " and ", inputs.size());
   call.check(outputs);
   call.check(inputs);
-  const Tensor staged = call.written_to_all(outputs), read = call.joined(inputs);
+  const Tensor staged = call.written(outputs), read = call.joined(inputs);
   return call.run([&] { return group->all_to_all(staged, read, element_counts(outputs), element_counts(inputs)); });
 }
 

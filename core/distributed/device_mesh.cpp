@@ -61,13 +61,10 @@ Group DeviceMesh::flatten(const std::vector<std::string>& names) const {
   }
   if (wanted.size() == 1) return group(wanted[0]);
   std::sort(wanted.begin(), wanted.end());
-  for (const auto& [dims, group] : state_->flattened) {
-    if (dims == wanted) return group;
-  }
+  if (const auto known = state_->flattened.find(wanted); known != state_->flattened.end()) return known->second;
   std::vector<const Dim*> along;
   for (const std::string& name : wanted) along.push_back(&find(name));
-  state_->flattened.emplace_back(wanted, group_along(state_->dims, along));
-  return state_->flattened.back().second;
+  return state_->flattened[wanted] = group_along(state_->dims, along);
 }
 
 DeviceMesh init_device_mesh(const std::vector<int>& sizes, const std::vector<std::string>& names) {

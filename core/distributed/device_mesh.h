@@ -1,5 +1,6 @@
 // DeviceMesh: all processes as an array, of which each line in each dimension is a group.
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -55,7 +56,7 @@ class DeviceMesh {
   friend DeviceMesh init_device_mesh(const std::vector<int>& sizes, const std::vector<std::string>& names);
   struct State {
     std::vector<Dim> dims;
-    std::vector<std::pair<std::vector<std::string>, Group>> flattened;
+    std::map<std::vector<std::string>, Group> flattened;
   };
   const Dim& find(std::string_view name) const;  // one of no group where there is none
   // Those of the world that are at this process's place except in these dimensions.
