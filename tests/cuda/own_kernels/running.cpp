@@ -61,7 +61,7 @@ __global__ void mixed(double* out, const double* x, const double* y, double a, u
   const int i = threadIdx.x;
   out[i] = (negate ? -1 : 1) * (a * x[i] + k + (y ? y[i] : 0));
 })",
-      "test::mixed(Tensor x, Tensor? y, float a, int k, bool negate) -> Tensor",
+      "test::kinds(Tensor x, Tensor? y, float a, int k, bool negate) -> Tensor",
       {.shape = [](const Tensor& out, const Tensor&, const std::optional<Tensor>&, double, int64_t, bool) {
         return cuda::KernelShape{{1}, {static_cast<uint32_t>(out.numel())}};
       }});
