@@ -7,30 +7,8 @@
 #include <optional>
 
 #include "autograd/compile/fusion_group.h"
-#include "core/ops/view/view.h"
 
 namespace rush::compiler {
-
-namespace {
-
-// Whether they are parts of one tensor that have no element in common.
-bool are_apart(const Graph::TensorInfo& a, const Graph::TensorInfo& b) {
-  if (a.storage_offset > b.storage_offset) return are_apart(b, a);
-  if (a.strides != b.strides) return false;
-  const int64_t distance = b.storage_offset - a.storage_offset;
-  for (size_t d = 0; d < a.sizes.size(); ++d) {
-    const int64_t start = a.strides[d] > 0 ? distance / a.strides[d] : 0;
-    if (start < a.sizes[d] || start * a.strides[d] != distance) continue;
-    DimVector both = a.sizes;
-    both[d] = b.sizes[d];
-    const bool are_alike = both == b.sizes;
-    both[d] += start;
-    if (are_alike && !may_overlap(both, a.strides)) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 bool FusionGroup::fits_memory(const std::vector<Graph::Id>& used, const std::vector<Graph::Id>& written) const {
   // What the loop writes is read at the same place of the loop alone.

@@ -9,6 +9,7 @@
 #include "core/device/backend.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/copy.h"
+#include "core/ops/view/view.h"
 #include "core/str.h"
 
 namespace rush::compiler {
@@ -70,6 +71,22 @@ bool suits_rows(IntArrayRef sizes, int64_t element_size, Device device) {
   for (size_t d = 0; d + 1 < sizes.size(); ++d) rows *= sizes[d];
   if (columns < kFewestColumns || columns > most_columns || rows > std::numeric_limits<int32_t>::max()) return false;
   return columns * element_size < kLongRow ? rows >= kFewRows || columns <= kManyRows : rows >= kManyRows;
+}
+
+bool are_apart(const Graph::TensorInfo& a, const Graph::TensorInfo& b) {
+  if (a.storage_offset > b.storage_offset) return are_apart(b, a);
+  if (a.strides != b.strides) return false;
+  const int64_t distance = b.storage_offset - a.storage_offset;
+  for (size_t d = 0; d < a.sizes.size(); ++d) {
+    const int64_t start = a.strides[d] > 0 ? distance / a.strides[d] : 0;
+    if (start < a.sizes[d] || start * a.strides[d] != distance) continue;
+    DimVector both = a.sizes;
+    both[d] = b.sizes[d];
+    const bool are_alike = both == b.sizes;
+    both[d] += start;
+    if (are_alike && !may_overlap(both, a.strides)) return true;
+  }
+  return false;
 }
 
 std::optional<std::vector<LoweredKernel>> fusible_kernels(const Graph& graph, const Graph::Call& call) {

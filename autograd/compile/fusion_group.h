@@ -19,6 +19,9 @@ std::optional<std::vector<LoweredKernel>> fusible_kernels(const Graph& graph, co
 /// that a cache does not hold some of them.
 bool suits_rows(IntArrayRef sizes, int64_t element_size, Device device);
 
+/// Whether two views are parts of one tensor that have no element in common, as what narrow gives side by side.
+bool are_apart(const Graph::TensorInfo& a, const Graph::TensorInfo& b);
+
 /// Calls that are to become one loop, and those that wait until it has run: see Note [Which calls are fused].
 class FusionGroup {
  public:

@@ -35,7 +35,7 @@ const std::map<std::string, parallel::TransformerShape>& known_models() {
 }
 
 struct Settings {
-  std::string model = "mesh_gpt", rates = "h100", measured_file, json_file;
+  std::string model = "mesh_gpt", rates = "h200", measured_file, json_file;
   MeshTrainingOptions training;
   int64_t gpus = 0, best = 5;
   double memory_gib = 80;
@@ -53,7 +53,7 @@ struct Settings {
     options.add("--gpus", &gpus, "how many processes to propose meshes for; 0: the mesh of the options below", 0,
                 1 << 16);
     options.add("--memory", &memory_gib, "of each, for tensors, in GiB", 0.001, 1e6);
-    options.add("--rates", &rates, "h100, or a file of --measure");
+    options.add("--rates", &rates, "h200, or a file of --measure");
     options.add("--best", &best, "meshes to print", 1, 1000);
     options.add("--measure", &measured_file, "measure this machine with the model's sizes, and write its rates here");
     training.add_to(options);
@@ -128,7 +128,7 @@ void measure(const Settings& settings) {
 
 void plan(const Settings& settings) {
   if (!settings.measured_file.empty()) return measure(settings);
-  const parallel::DeviceRates rates = settings.rates == "h100" ? h100_rates() : read_rates(settings.rates);
+  const parallel::DeviceRates rates = settings.rates == "h200" ? h200_rates() : read_rates(settings.rates);
   const parallel::TransformerShape shape = settings.training.shape();
   std::printf("%s: %.1f million parameters, batches of %lld sequences of %lld tokens\n", settings.model.c_str(),
               static_cast<double>(shape.parameters()) * 1e-6, static_cast<long long>(shape.batch),

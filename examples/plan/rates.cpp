@@ -141,13 +141,13 @@ rush::nn::parallel::Link measure_link(const TransformerShape& shape, const Stopw
 
 }  // namespace
 
-DeviceRates h100_rates() {
+DeviceRates h200_rates() {
   DeviceRates rates;
-  rates.products = 50e12;
-  rates.element_wise = 2.2e12;
-  rates.copies = 2.6e12;
-  rates.call = 5e-6;
-  rates.near = {15e-6, 330e9};
+  rates.products = 47.7e12;
+  rates.element_wise = 2.13e12;
+  rates.copies = 2.04e12;
+  rates.call = 5.1e-6;
+  rates.near = {22e-6, 275e9};
   rates.far = {20e-6, 40e9};
   return rates;
 }

@@ -7,9 +7,9 @@
 
 namespace examples {
 
-/// An H100 SXM, whose machines have eight, NVLink between them and 400 Gbit/s of network for each: typical figures of
-/// float32 products in full precision, and of NCCL. Those of a machine at hand come from measure_rates.
-rush::nn::parallel::DeviceRates h100_rates();
+/// H200s, whose machines have eight: what measure_rates says of two of one host, in float32 over NCCL, and a typical
+/// link of 400 Gbit/s for each between hosts.
+rush::nn::parallel::DeviceRates h200_rates();
 
 /// Of a file that write_rates has written. Throws IOError where it cannot be read, ValueError where a rate is missing
 /// or not positive.

@@ -332,6 +332,23 @@ StepMemory predict_memory(const TransformerShape& shape, const TrainingMesh& mes
   return most;
 }
 
+namespace {
+
+// How many passes of one micro-batch on one process a step of a pipeline takes where processors are shared: while the
+// first micro-batches come in, and while the last ones go out, fewer processes are at work, and each has more of the
+// processors, up to a whole one.
+double slots_of(const TrainingMesh& mesh, double processors) {
+  const double processes = as_double(mesh.pp), own = as_double(mesh.stages_per_process);
+  const int64_t most = std::min(mesh.micro_batches, mesh.pp);
+  const auto slot = [&](int64_t at_work) { return std::max(processors, as_double(at_work) / processes); };
+  double ramp = 0;
+  for (int64_t at_work = 1; at_work < most; ++at_work) ramp += slot(at_work);
+  const double full = as_double(mesh.micro_batches) + (processes - 1 - 2 * as_double(most - 1)) / own;
+  return 2 * ramp / own + full * slot(most);
+}
+
+}  // namespace
+
 StepTime predict_time(const TransformerShape& shape, const TrainingMesh& mesh, const DeviceRates& rates) {
   const Step step(shape, mesh);
   StepTime slowest, time;
@@ -350,7 +367,7 @@ StepTime predict_time(const TransformerShape& shape, const TrainingMesh& mesh, c
       mesh.pp > 1 ? 2 * collective(link_of(rates, mesh.processes() / mesh.pp, mesh.pp), 2, step.message()) : 0;
   const double fill = (sum - slowest.total()) / own + as_double(mesh.pp - 1) * message;
   const double sending = rates.overlaps ? 0 : M * own * message;
-  const double work = M * sum / as_double(mesh.pp) + sending;  // where processors are shared, nobody's are idle
+  const double work = slots_of(mesh, rates.processors) * sum / as_double(mesh.pp) + sending;
   const double path = rates.processors * (M * slowest.total() + fill + sending);
   time.pipeline = std::max(rates.processors < 1 ? work : 0, path) - M * slowest.total();
 

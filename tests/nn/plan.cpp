@@ -91,6 +91,8 @@ TEST_CASE("a process that waits leaves shared processors to others") {
   const double alone = time_of(pipeline, shared);
   shared.processors = 0.5;
   CHECK(time_of(pipeline, shared) < 0.8 * alone);
+  // Of seven slots two have one process at work, two have two and two have three, which take 0.5, 0.5 and 0.75.
+  CHECK(time_of(pipeline, shared) > 4.4 / 7 * alone);
   CHECK(time_of({.dp = 4}, shared) == time_of({.dp = 4}, products_alone()));
 }
 
