@@ -51,6 +51,8 @@ class PaddedLinear {
     result_ = linear().result();
     weight_ = linear().argument(1);
     const Graph::TensorInfo &result = info(result_), &weight = info(weight_);
+    const Graph::Id bias = linear().argument(2);
+    if (bias != Graph::kNone && IntArrayRef(info(bias).sizes) != IntArrayRef(weight.sizes[0])) return false;
     if (element_size(result.dtype) != 2 || weight.sizes.size() != 2 || result.sizes.size() < 2) return false;
     if (result.strides != contiguous_strides(result.sizes) || weight.strides != contiguous_strides(weight.sizes))
       return false;

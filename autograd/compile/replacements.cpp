@@ -289,7 +289,8 @@ void replace_add_layer_norm_backward(Editor& editor, size_t i) {
     mask = editor[*dropout].arguments[1];
     scale = editor[*dropout].arguments[2];
   }
-  if (by_other != Graph::kNone) bias_gradient = without_bias(editor, by_other, *at);
+  const bool is_row = parts.shape.value.as<std::vector<int64_t>>().size() == 1;  // so long is the bias
+  if (by_other != Graph::kNone && is_row) bias_gradient = without_bias(editor, by_other, *at);
   editor.replace(*at, {call(ops::add_layer_norm_backward,
                             {tensor_argument(gradient),
                              tensor_argument(past),

@@ -74,7 +74,7 @@ class Backend {
   /// This thread's.
   virtual int current_device() { return 0; }
   virtual void set_device(int /*device*/) {}
-  /// Waits for all work of the device.
+  /// Waits for all work of the device; of the current one where it is negative.
   virtual void synchronize(int /*device*/) {}
   /// Does now what the device's first work would wait for: see DeviceStart.
   virtual void start(int /*device*/) {}

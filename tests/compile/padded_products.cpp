@@ -94,6 +94,12 @@ TEST_CASE("a result keeps its rows together unless it may pad them") {
   CHECK(padded.results[0].strides() == IntArrayRef({kRows / 2 * kWhole, kWhole, 1}));
 }
 
+TEST_CASE("a bias that is repeated keeps rows together") {
+  const std::vector<Tensor> inputs = inputs_of(kBFloat16, kClasses);
+  const auto repeated = [](const auto& in) { return std::vector{rush::linear(in[0], in[1], in[2].narrow(0, 0, 1))}; };
+  CHECK_FALSE(pad(repeated, inputs, true).is_padded);
+}
+
 TEST_CASE("other readers of the scores, and a weight that is written, keep rows together") {
   const std::vector<Tensor> inputs = inputs_of(kBFloat16, kClasses);
   CHECK_FALSE(

@@ -529,6 +529,35 @@ TEST_CASE("the gradient of an RMS norm, the sum past it and the cast for the pro
   }
 }
 
+TEST_CASE("a bias before a norm of two dimensions gets a gradient of its own size") {
+  const auto results = [](bool is_compiled) {
+    manual_seed(8);
+    nn::Linear layer(16, 16);
+    nn::LayerNorm norm(nn::LayerNormOptions({3, 16}));
+    layer->to(get_default_device());
+    norm->to(get_default_device());
+    const auto step = [&](const Tensor& x) {
+      layer->zero_grad();
+      const autocast::Autocast lower(x.device().type, kBFloat16);
+      const Tensor stream = x + layer(x), y = stream + layer(norm(stream));
+      const Tensor loss = (y * y).mean();
+      loss.backward();
+      return loss;
+    };
+    auto compiled = compile(step);
+    for (int i = 0; i < 3; ++i) {
+      const Tensor x = randn({4, 3, 16});
+      is_compiled ? compiled(x) : step(x);
+    }
+    return std::vector{layer->weight.grad(), layer->bias.grad()};
+  };
+  const std::vector<Tensor> got = results(true), expected = results(false);
+  for (const size_t i : {0, 1}) {
+    REQUIRE(got[i].sizes() == expected[i].sizes());
+    CHECK(alike(got[i], expected[i], /*has_16_bits=*/true));
+  }
+}
+
 TEST_CASE("loops go on past casts of weights and calls of other sizes, and casts alone stay lists") {
   const Tensor a = randn({64, 32}), w = randn({32, 16});
   const auto cast_between = [](const Tensor& x, const Tensor& weight) {

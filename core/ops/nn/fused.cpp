@@ -81,8 +81,8 @@ bool is_lowered(ScalarType sum, ScalarType other, ScalarType normalised) {
   return sum == kFloat32 && other == normalised && (other == kBFloat16 || other == kFloat16);
 }
 
-// What dropout leaves of x, which is a contiguous part of a sum: by the kernel that makes the sum, where that draws the
-// words of `reserved`, or at once.
+// What dropout leaves of x: by the kernel that makes the sum, where that draws the words of `reserved`, or at once. The
+// numbers of mt19937 go by the order of x in memory.
 struct RowDropout {
   RowDropout(const char* op, const Tensor& x, double p) : input(x) {
     RUSH_CHECK_VALUE(p >= 0 && p <= 1, op, ": dropout probability has to be between 0 and 1, but got ", p);
@@ -113,7 +113,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> add_layer_norm(const Tensor& 
   const ScalarType type = promote_types(self.scalar_type(), other.scalar_type()), result = dtype.value_or(type);
   RUSH_CHECK_TYPE(is_floating_point(result), op, ": the result cannot be ", result);
   const ScalarType low = is_lowered(type, other.scalar_type(), result) ? result : type;
-  const Tensor a = contiguous(as_dtype(self, type)), b = contiguous(as_dtype(other, low));
+  const Tensor a = contiguous(as_dtype(self, type)), b = as_dtype(other, low);
   const detail::NormRows rows = detail::norm_rows(op, a, shape);
   const Tensor w = detail::norm_parameter(op, "weight", weight, shape, a);
   const Tensor bias_row = detail::norm_parameter(op, "bias", bias, shape, a);
@@ -144,8 +144,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> add_layer_norm_backward(
                    ": mean and rstd are not those of the forward pass");
   RUSH_CHECK_TYPE(grad_output.is_floating_point() && is_floating_point(other_dtype), op, ": wrong dtypes: grad_output ",
                   grad_output.scalar_type(), ", other ", other_dtype);
-  RUSH_CHECK_VALUE(!given(mask) || (mask->sizes() == sum.sizes() && mask->scalar_type() == kBool), op,
-                   ": the mask is not the forward pass's");
+  const auto is_mask = [&](const Tensor& t) {
+    return t.sizes() == sum.sizes() && t.scalar_type() == kBool && t.device() == sum.device();
+  };
+  RUSH_CHECK_VALUE(!given(mask) || is_mask(*mask), op, ": the mask is not the forward pass's");
   const bool is_low = is_lowered(type, other_dtype, other_dtype);
   const ScalarType low = is_low ? other_dtype : type;
   const Tensor g = contiguous(grad_output.scalar_type() == low ? grad_output : as_dtype(grad_output, type));

@@ -132,6 +132,11 @@ TEST_CASE("gradients of add_layer_norm pass through its dropout") {
     }
     for (const size_t i : {0, 1}) CHECK(allclose(grads[1][i], grads[0][i], 1e-5, 1e-6));
   }
+  const Tensor turned = randn({16, 5}).t();  // the mask of what lies otherwise in memory is dropout's, too
+  manual_seed(7);
+  const Tensor dropped = dropout(turned, 0.5, true);
+  manual_seed(7);
+  CHECK(std::get<1>(add_layer_norm(x, turned, {16}, {}, {}, 1e-5, {}, 0.5)).equal(x + dropped));
   manual_seed(6);  // the mask is a constant of the second derivative
   const Tensor kept = std::get<4>(ops::add_layer_norm(x, y, {16}, {}, {}, 1e-5, 0.5, {}));
   const auto out = [&](const std::vector<Tensor>& t) -> std::vector<Tensor> {
