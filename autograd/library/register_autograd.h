@@ -105,9 +105,9 @@ struct OutsideBackward<op, Derivative, R(Args...), std::tuple<Results...>> : Nod
   template <size_t... I, size_t... Kept>
   Tensors apply_derivative(const Tensors& g, std::index_sequence<I...>, std::index_sequence<Kept...>) {
     Stack values = arguments.get();
-    auto given = std::tuple_cat(std::tuple(gradient_or_zeros(g[I], this->output_metadata(I))...),
+    auto given = std::tuple_cat(std::make_tuple(gradient_or_zeros(g[I], this->output_metadata(I))...),
                                 unboxed<std::decay_t<Args>...>(values, std::index_sequence_for<Args...>()),
-                                std::tuple(results[Kept].get()...));
+                                std::make_tuple(results[Kept].get()...));
     Tensors gradients = as_tensors(std::apply(Derivative(), given));
     check_gradients(op, gradients, this->next_edges().size());
     return gradients;
