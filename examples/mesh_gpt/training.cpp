@@ -250,32 +250,32 @@ Tensor MeshTraining::step(const Tensor& ids, const Tensor& targets) {
   return loss;
 }
 
-rush::nn::parallel::TransformerShape MeshTrainingOptions::shape() const {
+TransformerShape MeshTrainingOptions::shape() const {
   return {model.n_layer, model.n_head, model.n_embd, model.vocab_size, model.block_size, batch_size};
 }
 
-rush::nn::parallel::TrainingMesh MeshOptions::mesh() const {
-  rush::nn::parallel::TrainingMesh mesh;
+TrainingMesh MeshOptions::mesh() const {
+  TrainingMesh mesh;
   mesh.dp = std::max<int64_t>(dp, 1), mesh.fsdp = fsdp, mesh.tp = tp, mesh.cp = cp, mesh.pp = pp;
   mesh.stages_per_process = stages_per_process, mesh.micro_batches = micro_batches;
   mesh.sequence_parallel = sequence_parallel, mesh.gpipe = schedule == "gpipe";
   return mesh;
 }
 
-void MeshTrainingOptions::set_shape(const rush::nn::parallel::TransformerShape& shape) {
+void MeshTrainingOptions::set_shape(const TransformerShape& shape) {
   model.vocab_size = shape.vocabulary, model.block_size = shape.sequence;
   model.n_layer = shape.layers, model.n_head = shape.heads, model.n_embd = shape.width;
   batch_size = shape.batch;
 }
 
-void MeshOptions::set_mesh(const rush::nn::parallel::TrainingMesh& mesh) {
+void MeshOptions::set_mesh(const TrainingMesh& mesh) {
   dp = mesh.dp, fsdp = mesh.fsdp, tp = mesh.tp, cp = mesh.cp, pp = mesh.pp;
   stages_per_process = mesh.stages_per_process, micro_batches = mesh.micro_batches;
   sequence_parallel = mesh.sequence_parallel;
   schedule = mesh.gpipe ? "gpipe" : mesh.stages_per_process > 1 ? "interleaved" : "1f1b";
 }
 
-std::string options_text(const rush::nn::parallel::TrainingMesh& mesh) {
+std::string options_text(const TrainingMesh& mesh) {
   std::string text;
   const auto add = [&](const char* option, int64_t n) {
     if (n > 1) text += rush::str(text.empty() ? "" : " ", option, ' ', n);

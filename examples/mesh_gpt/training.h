@@ -7,8 +7,8 @@
 #include "core/memory/estimate.h"
 #include "examples/mesh_gpt/model.h"
 #include "examples/options.h"
+#include "examples/plan/planner.h"
 #include "nn/parallel/pipeline.h"
-#include "nn/parallel/plan.h"
 #include "optim/adam.h"
 
 namespace examples {
@@ -25,12 +25,12 @@ struct MeshOptions {
   bool need_mesh() const { return fsdp * tp * cp * pp * micro_batches > 1; }
 
   /// The same for the planner, where `dp` of 0 is 1.
-  rush::nn::parallel::TrainingMesh mesh() const;
-  void set_mesh(const rush::nn::parallel::TrainingMesh& mesh);
+  TrainingMesh mesh() const;
+  void set_mesh(const TrainingMesh& mesh);
 };
 
 /// "--pp 2 --micro_batches 8 --fsdp 4": without what is 1.
-std::string options_text(const rush::nn::parallel::TrainingMesh& mesh);
+std::string options_text(const TrainingMesh& mesh);
 
 /// One process's part of a GPT, and its gradients: Note [GPT-2 on a mesh].
 class MeshNet {
@@ -95,8 +95,8 @@ struct MeshTrainingOptions : MeshOptions {
   void add_to(Options& options);
 
   /// The same for the planner.
-  rush::nn::parallel::TransformerShape shape() const;
-  void set_shape(const rush::nn::parallel::TransformerShape& shape);
+  TransformerShape shape() const;
+  void set_shape(const TransformerShape& shape);
 };
 
 /// A MeshNet and its optimiser.

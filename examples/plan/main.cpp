@@ -20,17 +20,14 @@
 namespace examples {
 namespace {
 
-namespace parallel = rush::nn::parallel;
-
 constexpr double kGiB = 1 << 30;
 
 // Sizes of known models; the batch is of one step.
-const std::map<std::string, parallel::TransformerShape>& known_models() {
-  static const std::map<std::string, parallel::TransformerShape> models = {
-      {"mesh_gpt", {4, 4, 128, 64, 64, 16}},
-      {"gpt2", {12, 12, 768, 50304, 1024, 512}},
-      {"gpt2-xl", {48, 25, 1600, 50304, 1024, 512}},
-      {"gpt3", {96, 96, 12288, 50304, 2048, 1536}}};
+const std::map<std::string, TransformerShape>& known_models() {
+  static const std::map<std::string, TransformerShape> models = {{"mesh_gpt", {4, 4, 128, 64, 64, 16}},
+                                                                 {"gpt2", {12, 12, 768, 50304, 1024, 512}},
+                                                                 {"gpt2-xl", {48, 25, 1600, 50304, 1024, 512}},
+                                                                 {"gpt3", {96, 96, 12288, 50304, 2048, 1536}}};
   return models;
 }
 
@@ -64,23 +61,23 @@ struct Settings {
   }
 };
 
-int64_t dry_run(MeshTrainingOptions options, const parallel::TrainingMesh& mesh) {
+int64_t dry_run(MeshTrainingOptions options, const TrainingMesh& mesh) {
   const rush::Device device(options.device);
   options.set_mesh(mesh);
   return most_memory_of_mesh(options, device);
 }
 
 // What a step's time goes to.
-std::vector<std::pair<std::string, double>> parts_of(const parallel::StepTime& t) {
+std::vector<std::pair<std::string, double>> parts_of(const StepTime& t) {
   return {{"computing", t.computing}, {"tp", t.tp}, {"cp", t.cp},
           {"fsdp", t.fsdp},           {"dp", t.dp}, {"pipeline", t.pipeline},
           {"optimizer", t.optimizer}};
 }
 
-void print(const Settings& settings, const std::vector<parallel::Plan>& plans) {
+void print(const Settings& settings, const std::vector<Plan>& plans) {
   nlohmann::json json = nlohmann::json::array();
   std::printf("%12s  %10s  %10s  %-10s %s\n", "step", "memory", "dry run", "bound by", "mesh");
-  for (const parallel::Plan& plan : plans) {
+  for (const Plan& plan : plans) {
     const int64_t peak = static_cast<int64_t>(plan.memory.peak()), dry = dry_run(settings.training, plan.mesh);
     const double seconds = plan.time.total();
     const auto parts = parts_of(plan.time);
@@ -95,10 +92,10 @@ void print(const Settings& settings, const std::vector<parallel::Plan>& plans) {
   if (!settings.json_file.empty()) rush::io::write_file_atomically(settings.json_file, json.dump(2) + "\n");
 }
 
-void propose(const Settings& settings, const parallel::DeviceRates& rates) {
-  const parallel::TransformerShape shape = settings.training.shape();
+void propose(const Settings& settings, const DeviceRates& rates) {
+  const TransformerShape shape = settings.training.shape();
   const double bytes = settings.memory_gib * kGiB;
-  std::vector<parallel::Plan> plans = parallel::propose(shape, settings.gpus, bytes, rates);
+  std::vector<Plan> plans = examples::propose(shape, settings.gpus, bytes, rates);
   RUSH_CHECK_VALUE(!plans.empty(), "no mesh of ", settings.gpus, " processes can split the model and its batch of ",
                    shape.batch);
   const bool fits = plans[0].memory.peak() <= bytes;
@@ -117,7 +114,7 @@ void measure(const Settings& settings) {
   const rush::Device device(settings.training.device);
   const Processes processes(device);
   RUSH_CHECK_VALUE(processes.count() > 1, "--measure is for several processes: ./rush launch -n N plan");
-  const parallel::DeviceRates rates = measure_rates(settings.training.shape(), device);
+  const DeviceRates rates = measure_rates(settings.training.shape(), device);
   if (processes.is_first()) write_rates(settings.measured_file, rates);
   std::printf(
       "%lld processes at once, each: products %.4g GFLOP/s, element-wise %.4g GB/s, AdamW %.4g GB/s, a call %.3g "
@@ -128,14 +125,14 @@ void measure(const Settings& settings) {
 
 void plan(const Settings& settings) {
   if (!settings.measured_file.empty()) return measure(settings);
-  const parallel::DeviceRates rates = settings.rates == "h200" ? h200_rates() : read_rates(settings.rates);
-  const parallel::TransformerShape shape = settings.training.shape();
+  const DeviceRates rates = settings.rates == "h200" ? h200_rates() : read_rates(settings.rates);
+  const TransformerShape shape = settings.training.shape();
   std::printf("%s: %.1f million parameters, batches of %lld sequences of %lld tokens\n", settings.model.c_str(),
               static_cast<double>(shape.parameters()) * 1e-6, static_cast<long long>(shape.batch),
               static_cast<long long>(shape.sequence));
   if (settings.gpus > 0) return propose(settings, rates);
-  const parallel::TrainingMesh mesh = settings.training.mesh();
-  print(settings, {{mesh, parallel::predict_memory(shape, mesh), parallel::predict_time(shape, mesh, rates)}});
+  const TrainingMesh mesh = settings.training.mesh();
+  print(settings, {{mesh, predict_memory(shape, mesh), predict_time(shape, mesh, rates)}});
 }
 
 }  // namespace

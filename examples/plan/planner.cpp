@@ -1,4 +1,4 @@
-#include "nn/parallel/plan.h"
+#include "examples/plan/planner.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,11 @@
 #include "core/size_arithmetic.h"
 #include "nn/parallel/pipeline_stage.h"
 
-namespace rush::nn::parallel {
+namespace examples {
+
+using rush::add_sizes;
+using rush::multiply_sizes;
+using rush::str;
 
 namespace {
 
@@ -122,7 +126,8 @@ class Step {
     std::vector<double> counts(static_cast<size_t>(L_) + 2, block().parameters);
     counts.front() = embedding().parameters;
     counts.back() = head().parameters;
-    std::vector<size_t> begins = balanced_begins(counts, static_cast<int>(mesh.pp * mesh.stages_per_process));
+    std::vector<size_t> begins =
+        rush::nn::parallel::balanced_begins(counts, static_cast<int>(mesh.pp * mesh.stages_per_process));
     begins.push_back(counts.size());
     shares_.resize(static_cast<size_t>(mesh.pp));
     for (size_t stage = 0; stage + 1 < begins.size(); ++stage) {
@@ -402,4 +407,4 @@ std::vector<Plan> propose(const TransformerShape& shape, int64_t processes, doub
   return plans;
 }
 
-}  // namespace rush::nn::parallel
+}  // namespace examples

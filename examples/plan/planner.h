@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace rush::nn::parallel {
+namespace examples {
 
 // Note [Cost of a step]
 // The formulas stand in docs/distributed.md, "Which mesh: a planner". Their model has a split embedding, L blocks
@@ -85,4 +85,4 @@ std::string obstacle(const TransformerShape& shape, const TrainingMesh& mesh);
 /// below 1, and for more than 2^20 processes.
 std::vector<Plan> propose(const TransformerShape& shape, int64_t processes, double bytes, const DeviceRates& rates);
 
-}  // namespace rush::nn::parallel
+}  // namespace examples

@@ -20,8 +20,6 @@
 namespace examples {
 
 using rush::Tensor;
-using rush::nn::parallel::DeviceRates;
-using rush::nn::parallel::TransformerShape;
 
 namespace {
 
@@ -102,9 +100,9 @@ struct Block {
 double block_seconds(TransformerShape shape, int64_t rows, const DeviceRates& rates) {
   shape.batch = rows;
   shape.layers = 1;
-  const double one = rush::nn::parallel::predict_time(shape, {}, rates).computing;
+  const double one = predict_time(shape, {}, rates).computing;
   shape.layers = 2;
-  return rush::nn::parallel::predict_time(shape, {}, rates).computing - one;
+  return predict_time(shape, {}, rates).computing - one;
 }
 
 // What the block takes beyond its products is what its element-wise operators take.
@@ -127,7 +125,7 @@ double adamw_rate(const Stopwatch& watch, rush::Device device) {
   return 28 * static_cast<double>(parameter.numel()) / watch.seconds([&] { adam.step(); });
 }
 
-rush::nn::parallel::Link measure_link(const TransformerShape& shape, const Stopwatch& watch, rush::Device device) {
+Link measure_link(const TransformerShape& shape, const Stopwatch& watch, rush::Device device) {
   const double processes = rush::distributed::get_world_size();
   const auto all_reduce = [&](int64_t numel) {
     const Tensor t = rush::ones({numel}, rush::TensorOptions(device));

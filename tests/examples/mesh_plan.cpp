@@ -10,8 +10,7 @@
 
 namespace {
 
-using namespace rush::nn::parallel;
-using examples::MeshTrainingOptions;
+using namespace examples;
 
 MeshTrainingOptions options_of(const TransformerShape& shape, const TrainingMesh& mesh) {
   MeshTrainingOptions options;

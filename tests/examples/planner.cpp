@@ -1,5 +1,5 @@
 // The cost of a step on a mesh, and which meshes are proposed.
-#include "nn/parallel/plan.h"
+#include "examples/plan/planner.h"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,8 @@
 
 namespace {
 
-using namespace rush;
+using namespace examples;
+using rush::ValueError;
 using namespace rush::nn::parallel;
 
 const TransformerShape kShape{8, 16, 1024, 1024, 512, 64};
