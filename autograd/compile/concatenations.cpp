@@ -44,7 +44,10 @@ class Concatenation {
     std::vector<Graph::Call> parts =
         traced_calls(graph_, inputs_, roots_, [&](const std::vector<Tensor>& inputs) { return parts_of(inputs); });
     if (parts.empty()) return false;
-    replace(std::move(parts));
+    std::map<size_t, std::vector<Graph::Call>> instead;
+    for (const size_t i : calls_) instead[i] = {};
+    instead[last()] = std::move(parts);
+    exchange_calls(graph_, std::move(instead));
     return true;
   }
 
@@ -228,15 +231,6 @@ class Concatenation {
     const bool has_all =
         is_whole || (-from_end <= t.dim() && t.size(from_end) == whole().sizes[static_cast<size_t>(dim_)]);
     return has_all ? t.narrow(from_end, range.start, range.length) : t;
-  }
-
-  void replace(std::vector<Graph::Call> parts) {
-    std::vector<Graph::Call> calls;
-    for (size_t i = 0; i < graph_.calls.size(); ++i) {
-      if (!calls_.contains(i)) calls.push_back(std::move(graph_.calls[i]));
-      if (i == last()) std::ranges::move(parts, std::back_inserter(calls));
-    }
-    graph_.calls = std::move(calls);
   }
 
   Graph& graph_;

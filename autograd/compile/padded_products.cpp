@@ -37,7 +37,7 @@ class PaddedLinear {
     for (const size_t reader : products_) pad_product(reader);
     for (const size_t reader : parameter_gradients_) pad_parameter_gradients(reader);
     for (const size_t reader : weight_gradients_) pad_weight_gradient(reader);
-    replace();
+    exchange_calls(graph_, std::move(instead_));
     return true;
   }
 
@@ -152,18 +152,6 @@ class PaddedLinear {
                                     [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
                                       return {in[0].view({lines_, whole_}).t().mm(in[1]).narrow(0, 0, columns_)};
                                     });
-  }
-
-  void replace() {
-    std::vector<Graph::Call> calls;
-    for (size_t i = 0; i < graph_.calls.size(); ++i) {
-      if (const auto found = instead_.find(i); found != instead_.end()) {
-        std::ranges::move(found->second, std::back_inserter(calls));
-      } else {
-        calls.push_back(std::move(graph_.calls[i]));
-      }
-    }
-    graph_.calls = std::move(calls);
   }
 
   Graph& graph_;

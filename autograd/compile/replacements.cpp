@@ -28,17 +28,16 @@ namespace {
 // A graph, and what is to become of its calls.
 class Editor {
  public:
-  explicit Editor(Graph& graph)
-      : uses(graph), graph_(graph), is_gone_(graph.calls.size(), false), instead_(graph.calls.size()) {}
+  explicit Editor(Graph& graph) : uses(graph), graph_(graph) {}
 
   const Uses uses;
 
-  size_t size() const { return is_gone_.size(); }
+  size_t size() const { return graph_.calls.size(); }
   const Graph::Call& operator[](size_t i) const { return graph_.calls[i]; }
   const Graph::TensorInfo& info(Graph::Id id) const { return graph_.info(id); }
   // The call, if it is one of this operator and will be run.
   const Graph::Call* call_of(const OpBase& op, std::optional<size_t> i) const {
-    return i && !is_gone_[*i] && instead_[*i].empty() && graph_.calls[*i].op == &op ? &graph_.calls[*i] : nullptr;
+    return i && !instead_.contains(*i) && graph_.calls[*i].op == &op ? &graph_.calls[*i] : nullptr;
   }
   bool is_written(std::initializer_list<Graph::Id> ids, size_t first, size_t last) const {
     return std::ranges::any_of(ids,
@@ -55,7 +54,7 @@ class Editor {
   Graph::Id add(const Graph::TensorInfo& info) { return graph_.add(info); }
   void replace(size_t i, std::vector<Graph::Call> calls) { instead_[i] = std::move(calls); }
   void remove(std::optional<size_t> i) {
-    if (i) is_gone_[*i] = true;
+    if (i) instead_[*i] = {};
   }
   // Where `id` was read `other` is, which holds the same then.
   void rename(Graph::Id id, Graph::Id other) {
@@ -64,23 +63,13 @@ class Editor {
   }
 
   void finish() {
-    std::vector<Graph::Call> calls;
-    for (size_t i = 0; i < size(); ++i) {
-      if (is_gone_[i]) continue;
-      if (instead_[i].empty()) {
-        calls.push_back(std::move(graph_.calls[i]));
-      } else {
-        std::ranges::move(instead_[i], std::back_inserter(calls));
-      }
-    }
-    graph_.calls = std::move(calls);
+    exchange_calls(graph_, std::move(instead_));
     graph_.rename(stands_for_);
   }
 
  private:
   Graph& graph_;
-  std::vector<bool> is_gone_;
-  std::vector<std::vector<Graph::Call>> instead_;
+  std::map<size_t, std::vector<Graph::Call>> instead_;
   std::map<Graph::Id, Graph::Id> stands_for_;
 };
 

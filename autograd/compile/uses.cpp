@@ -55,4 +55,16 @@ bool Uses::is_written(Graph::Id id, size_t first, size_t last) const {
   return std::ranges::any_of(writers(id), [&](size_t call) { return first < call && call < last; });
 }
 
+void exchange_calls(Graph& graph, std::map<size_t, std::vector<Graph::Call>> instead) {
+  std::vector<Graph::Call> calls;
+  for (size_t i = 0; i < graph.calls.size(); ++i) {
+    if (const auto found = instead.find(i); found != instead.end()) {
+      std::ranges::move(found->second, std::back_inserter(calls));
+    } else {
+      calls.push_back(std::move(graph.calls[i]));
+    }
+  }
+  graph.calls = std::move(calls);
+}
+
 }  // namespace rush::compiler

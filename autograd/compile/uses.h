@@ -1,5 +1,6 @@
 // Uses: which calls of a graph make, read and write its tensors.
 #pragma once
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -46,5 +47,8 @@ class Uses {
   Calls readers_, writers_;  // of tensors, of memories
   std::unordered_set<Graph::Id> seen_;
 };
+
+/// Puts these calls in the place of the graph's calls of those numbers; none leaves a call out.
+void exchange_calls(Graph& graph, std::map<size_t, std::vector<Graph::Call>> instead);
 
 }  // namespace rush::compiler
