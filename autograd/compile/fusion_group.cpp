@@ -202,9 +202,16 @@ Graph::Call FusionGroup::loop(const std::vector<bool>& is_seen) const {
     places.push_back(std::move(place));
     return at->second;
   };
+  // Of a call's kernels the last makes a tensor of the graph.
+  const void* called_before = nullptr;
+  std::vector<const void*> callers(kernels_.size());
+  for (size_t i = kernels_.size(); i-- > 0; callers[i] = called_before) {
+    const Graph::Id made = kernels_[i].operands[0].id;
+    if (made != Graph::kNone) called_before = info(made).made_before;
+  }
   std::vector<LoopDescription::Step> steps;
   for (const LoweredKernel& kernel : kernels_) {
-    LoopDescription::Step step{kernel.call, {}, kernel.how};
+    LoopDescription::Step step{kernel.call, {}, kernel.how, callers[steps.size()]};
     // A place that a kernel makes is the output of the first that has it.
     for (const LoweredKernel::Operand& operand : kernel.operands)
       step.places.push_back(place_of(operand, step.places.empty() && gives_rows(kernel)));

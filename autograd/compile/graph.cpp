@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/debug/source_line.h"
 #include "core/print/bracketed.h"
 #include "core/str.h"
 
@@ -98,7 +99,9 @@ std::string Graph::line(const Call& call) const {
   const std::vector<Id> made = tensors_of(call.results);
   std::string text;
   if (!made.empty()) text += str(joined(made, [&](Id id) { return describe(id); }), " = ");
-  return text + str(call.name, '(', joined(call.arguments, [](const Argument& each) { return text_of(each); }), ')');
+  text += str(call.name, '(', joined(call.arguments, [](const Argument& each) { return text_of(each); }), ')');
+  const std::string where = made.empty() ? "" : short_text(source_line(info(made[0]).made_before));
+  return where.empty() ? text : str(text, "  // ", where);
 }
 
 std::string Graph::print() const {

@@ -38,6 +38,9 @@ class Graph {
     Device device;
     bool is_wrapped_number = false;
     int32_t memory = 0;  ///< of the same number: they share a storage
+    /// Where the program's own code goes on after the call that made it. Null if it is not known, as without
+    /// RUSH_COMPILE_DEBUG.
+    const void* made_before = nullptr;
   };
   /// An argument or a result. Where it is a tensor, or a list of them, `tensors` has their numbers, kNone for an
   /// undefined one, and `value` one of its kind.
@@ -110,7 +113,8 @@ class Graph {
   std::vector<Id> read_at_end() const;
   /// The same in all calls, in outputs and in gradients.
   void rename(const std::map<Id, Id>& stands_for);
-  /// One line for each call, such as `%4: float32[8, 2] = aten::relu(%3)`.
+  /// One line for each call, such as `%4: float32[8, 2] = aten::relu(%3)`; where the program's line is known, it ends
+  /// with "  // train.cpp:41".
   std::string print() const;
   std::string line(const Call& call) const;  ///< of print()
   std::string describe(Id id) const;         ///< "%4: float32[8, 2]"

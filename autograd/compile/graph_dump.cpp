@@ -78,6 +78,8 @@ GraphDump::GraphDump(const std::string& part) : folder_(environment("RUSH_COMPIL
   if (is_wanted()) name_ = str("graph", dumped++, '_', part);
 }
 
+bool GraphDump::is_asked_for() { return !environment("RUSH_COMPILE_DEBUG").empty(); }
+
 void GraphDump::add(const std::string& stage, const Graph& graph) {
   if (!is_wanted()) return;
   const std::string name = str(name_, '_', stages_++, '_', stage);

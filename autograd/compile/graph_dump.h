@@ -14,6 +14,7 @@ class GraphDump {
   /// Of what is compiled next; `part` is "forward" or "backward".
   explicit GraphDump(const std::string& part);
   bool is_wanted() const { return !folder_.empty(); }
+  static bool is_asked_for();  ///< whether RUSH_COMPILE_DEBUG names a folder
   /// The graph after what `stage` names. Warns where the folder cannot be written.
   void add(const std::string& stage, const Graph& graph);
 

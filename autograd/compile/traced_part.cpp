@@ -10,12 +10,17 @@ namespace rush::compiler {
 
 namespace {
 
-// The calls of `part` in `graph`, where `ids` has the numbers of its inputs and outputs there.
-std::vector<Graph::Call> moved(Graph part, Graph& graph, Device device, std::map<Graph::Id, Graph::Id> ids) {
+// The calls of `part` in `graph`, where `ids` has the numbers of its inputs and outputs there. What they make is on the
+// device of `like`, and from its line of the program.
+std::vector<Graph::Call> moved(Graph part, Graph& graph, const Graph::TensorInfo& like,
+                               std::map<Graph::Id, Graph::Id> ids) {
+  const Device device = like.device;
+  const void* const made_before = like.made_before;
   for (size_t i = 0; i < part.tensors.size(); ++i) {
     Graph::TensorInfo info = part.tensors[i];
     const Graph::Id memory = info.memory;
     if (info.device.is_meta()) info.device = device;
+    info.made_before = made_before;
     const bool is_view = memory != static_cast<Graph::Id>(i);
     if (is_view) info.storage_offset += graph.info(ids.at(memory)).storage_offset - part.info(memory).storage_offset;
     const auto [known, is_new] = ids.try_emplace(static_cast<Graph::Id>(i), Graph::kNone);
@@ -52,7 +57,7 @@ std::vector<Graph::Call> traced_calls(Graph& graph, const std::vector<Graph::Id>
     if (part.info(part.outputs[i]).strides != graph.info(results[i]).strides) return {};
     ids[part.outputs[i]] = results[i];
   }
-  return moved(std::move(part), graph, graph.info(results[0]).device, std::move(ids));
+  return moved(std::move(part), graph, graph.info(results[0]), std::move(ids));
 }
 
 }  // namespace rush::compiler

@@ -38,6 +38,7 @@ struct LoopDescription {
     std::shared_ptr<const IteratorCall> call;
     std::vector<size_t> places;
     Reduces reduces = Reduces::Nothing;
+    const void* called_before = nullptr;  ///< where the program's own code goes on; null if it is not known
   };
   /// Whether some step reduces rows.
   bool has_rows() const {

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "core/debug/source_line.h"
 #include "core/error/error.h"
 #include "core/io/input_file.h"
 #include "core/str.h"
@@ -117,11 +118,10 @@ Call find_call(void* return_address) {
   return {symbol ? symbol : "", str(file.substr(file.rfind('/') + 1), "+", hexadecimal(offset)), true};
 }
 
-// Whether a symbol belongs to namespace rush or std, or is reserved for the C library: not to the program. A mangled
-// name begins with its namespaces ("_ZN4rush", also of what is local to their functions, "_ZZN4rush"), a demangled one
-// with what a template returns.
-bool is_library_symbol(std::string_view symbol) {
-  if (!symbol.starts_with("_Z")) return symbol.starts_with('_') || symbol.starts_with("GOMP_") || symbol == "clone3";
+// Whether a mangled name begins with one of these namespaces: "_ZN4rush", also of what is local to their functions,
+// "_ZZN4rush"; a demangled one begins with what a template returns.
+bool is_in_namespace(std::string_view symbol, std::initializer_list<std::string_view> names) {
+  if (!symbol.starts_with("_Z")) return false;
   symbol.remove_prefix(2);
   const auto skip = [&](std::string_view letters) {
     symbol.remove_prefix(std::min(symbol.find_first_not_of(letters), symbol.size()));
@@ -134,10 +134,13 @@ bool is_library_symbol(std::string_view symbol) {
   const bool is_nested = symbol.starts_with('N');
   skip("N");
   if (is_nested) skip("VKRO");
-  for (const std::string_view library : {"4rush", "St", "Sa", "Ss", "Sb", "9__gnu_cxx", "10__cxxabiv1"}) {
-    if (symbol.starts_with(library)) return true;
-  }
-  return false;
+  return std::ranges::any_of(names, [&](std::string_view name) { return symbol.starts_with(name); });
+}
+
+// Whether it belongs to namespace rush or std, or is reserved for the C library: not to the program.
+bool is_library_symbol(std::string_view symbol) {
+  if (!symbol.starts_with("_Z")) return symbol.starts_with('_') || symbol.starts_with("GOMP_") || symbol == "clone3";
+  return is_in_namespace(symbol, {"4rush", "St", "Sa", "Ss", "Sb", "9__gnu_cxx", "10__cxxabiv1"});
 }
 
 // Whether a call was made by the program itself, or by a library of its own.
@@ -231,6 +234,15 @@ std::vector<std::string> StackTrace::frames_outside_library() const {
 const void* StackTrace::caller_outside_library() const {
   for (void* address : return_addresses_) {
     if (is_outside_library(find_call(address))) return address;
+  }
+  return nullptr;
+}
+
+const void* StackTrace::caller_with_line() const {
+  for (void* address : return_addresses_) {
+    const Call call = find_call(address);
+    if (call.symbol.empty() || is_in_namespace(call.symbol, {"4rush"})) continue;
+    if (is_outside_library(call) || source_line(address).line > 0) return address;
   }
   return nullptr;
 }

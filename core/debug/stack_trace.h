@@ -19,6 +19,8 @@ class StackTrace {
   std::vector<std::string> frames_outside_library() const;
   /// Where the innermost of these goes on after the call: a name for the place. Null when there is none.
   const void* caller_outside_library() const;
+  /// The same for source_line(), or in a function of std into which the program's, such as a lambda, was inlined.
+  const void* caller_with_line() const;
 
  private:
   std::vector<void*> return_addresses_;

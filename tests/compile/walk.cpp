@@ -32,7 +32,7 @@ TEST_CASE("the page of compiled functions shows the graphs that its net has" *
   std::set<std::string> lines;
   for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
     std::ifstream text(file.path());
-    for (std::string line; std::getline(text, line);) lines.insert(line);
+    for (std::string line; std::getline(text, line);) lines.insert(line.substr(0, line.find("  // ")));
   }
   std::ifstream page(std::string(std::getenv("RUSH_ROOT")) + "/docs/compile.md");
   size_t shown = 0;

@@ -4,10 +4,12 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <iomanip>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "backends/cuda/jit/headers.h"
@@ -43,11 +45,21 @@ std::string file_name(const Source& source) {
   return str(name, "-", io::md5_hex(source.text).substr(0, 8), ".cu");
 }
 
+std::string with_own_lines(const std::string& text, const std::string& path) {
+  std::string numbered;
+  std::istringstream lines(text);
+  int64_t next = 2;
+  for (std::string line; std::getline(lines, line); ++next)
+    numbered += line + '\n' == kOwnLines ? line_directive(next, path) : line + '\n';
+  return numbered;
+}
+
 // The source as it is compiled under RUSH_COMPILE_DEBUG: from a file, with line numbers.
 Source left_for_debuggers(Source source, const std::string& folder) {
   std::error_code failed;  // shows when the file is opened
   std::filesystem::create_directories(folder, failed);
   const std::string path = folder + "/" + file_name(source);
+  if (source.text.find(kOwnLines) != source.text.npos) source.text = with_own_lines(source.text, path);
   try {
     io::write_file_atomically(path, source.text);
     source.name = path;
@@ -108,6 +120,12 @@ SharedCubin compiled_once(const Source& source, int architecture) {
 }
 
 }  // namespace
+
+std::string line_directive(int64_t line, const std::string& file) {
+  std::ostringstream text;
+  text << "#line " << line << ' ' << std::quoted(file) << '\n';
+  return text.str();
+}
 
 int64_t compilations() { return compilation_count; }
 

@@ -11,6 +11,13 @@ namespace rush::cuda::jit {
 // FOLDER, and compiles it from there with line numbers for profilers and debuggers.
 std::shared_ptr<const Cubin> compiled(const Source& source, int architecture);
 
+// `#line 41 "train.cpp"` and a new line.
+std::string line_directive(int64_t line, const std::string& file);
+
+// A line of a source that gives those after it their own numbers again, after a line_directive: only under
+// RUSH_COMPILE_DEBUG.
+inline constexpr const char* kOwnLines = "#line 0\n";
+
 // How many compilations of this process NVRTC has done; what a cache served is not among them.
 int64_t compilations();
 

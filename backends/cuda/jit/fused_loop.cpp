@@ -48,7 +48,7 @@ int positions_of(const LoopDescription& loop, const Externals& externals) {
 std::string step_text(const LoopDescription& loop, const LoopDescription::Step& step) {
   std::string inputs;
   for (size_t i = 1; i < step.places.size(); ++i) inputs += str(i > 1 ? ", " : "", "v", step.places[i], "[l]");
-  return str("    v", step.places[0], "[l] = ", functor_call(loop, step, inputs));
+  return at_program_line(step, str("    v", step.places[0], "[l] = ", functor_call(loop, step, inputs)));
 }
 
 std::string steps_text(const LoopDescription& loop) {

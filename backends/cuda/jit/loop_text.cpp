@@ -6,8 +6,10 @@
 #include <optional>
 #include <set>
 
+#include "backends/cuda/jit/compiled.h"
 #include "backends/cuda/jit/functor_text.h"
 #include "backends/cuda/own_kernels/signature.h"
+#include "core/debug/source_line.h"
 #include "core/error/error.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/view/copy.h"
@@ -144,6 +146,11 @@ std::string functor_call(const LoopDescription& loop, const LoopDescription::Ste
       str("static_cast<", type_of(loop, step.places[0]), ">(", functor_object(loop, step), "(", inputs, "))");
   return str(may_be_contracted(loop, step) ? str("settled(", value, ", where.zero)") : value, ";  // ",
              step.call->kernel(), "\n");
+}
+
+std::string at_program_line(const LoopDescription::Step& step, const std::string& statement) {
+  const SourceLine where = source_line(step.called_before);
+  return where.line == 0 ? statement : line_directive(where.line, where.file) + statement + kOwnLines;
 }
 
 std::string load_text(const LoopDescription& loop, size_t place, const std::string& at) {

@@ -33,6 +33,8 @@ std::string addresses_text(const LoopDescription& loop, const Externals& externa
 // One kernel's functor, called with its inputs; or, of a reduction, the functor itself.
 std::string functor_call(const LoopDescription& loop, const LoopDescription::Step& step, const std::string& inputs);
 std::string functor_object(const LoopDescription& loop, const LoopDescription::Step& step);
+// A step's statement, with the number of the program's line that it comes from, where that is known.
+std::string at_program_line(const LoopDescription::Step& step, const std::string& statement);
 // `lanes` neighbours from or to the address `at`, which is an expression.
 std::string load_text(const LoopDescription& loop, size_t place, const std::string& at);
 std::string store_text(const LoopDescription& loop, size_t place, const std::string& at);

@@ -227,7 +227,7 @@ class RowText {
       const LoopDescription::Step& step = loop_.steps[s];
       const size_t out = step.places[0];
       if (phases_.of(s) != phase || !is_element_wise(step) || !is_row(loop_, out)) continue;
-      text_ += str("  v", out, " = ", functor_call(loop_, step, inputs(step)));
+      text_ += at_program_line(step, str("  v", out, " = ", functor_call(loop_, step, inputs(step))));
       store_row(out);
     }
   }
@@ -252,8 +252,9 @@ class RowText {
     for (const size_t s : phases_.steps(phase)) {
       const LoopDescription::Step& step = loop_.steps[s];
       const size_t out = step.places[0];
-      text_ += is_element_wise(step) ? str("    v", out, "[l] = ", functor_call(loop_, step, inputs(step)))
-                                     : str("    a", out, " = f", out, ".take(a", out, ", ", inputs(step), ");\n");
+      text_ += at_program_line(step, is_element_wise(step)
+                                         ? str("    v", out, "[l] = ", functor_call(loop_, step, inputs(step)))
+                                         : str("    a", out, " = f", out, ".take(a", out, ", ", inputs(step), ");\n"));
     }
     text_ += "  }\n";
     store(phase);

@@ -9,9 +9,11 @@
 #include "backends/cuda/jit/fused_loop.h"
 #include "backends/cuda/jit/headers.h"
 #include "backends/cuda/jit/nvrtc.h"
+#include "core/debug/stack_trace.h"
 #include "core/dispatch/kernel_listener.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/view/copy.h"
+#include "core/str.h"
 #include "tests/environment_guard.h"
 
 using namespace rush;
@@ -185,4 +187,26 @@ TEST_CASE("RUSH_COMPILE_DEBUG leaves the sources, and the code has their lines" 
   CHECK(file_content(left.string()) == source.text);
   CHECK(has(debug->image, left.filename().string()));  // in its table of lines
   CHECK(!has(plain->image, ".debug_line"));
+}
+
+TEST_CASE("the source of a loop has the program's lines, and the file's own after them" *
+          doctest::skip(no_compiler())) {
+  LoopDescription loop = channels_loop(49);
+  CHECK(!has(source_text(loop, 1), "#line"));
+  loop.steps[1].called_before = StackTrace::capture().caller_with_line();
+  const std::string directive = str("#line ", __LINE__ - 1, " \"", __FILE__, "\"\n");
+  const Source source{"loop", source_text(loop, 1), {"fused_copy__mul_copy_"}};
+  CHECK(has(source.text, directive + "    v3[l] = "));
+
+  const EmptyCache cache;
+  const TemporaryFolder folder;
+  const EnvironmentGuard guard("RUSH_COMPILE_DEBUG", folder / "sources");
+  const auto cubin = compiled(source, kArchitecture);
+  CHECK(has(cubin->image, "compile.cpp"));  // in its table of lines
+  const std::string path = std::filesystem::directory_iterator(folder / "sources")->path(), left = file_content(path);
+  CHECK(has(left, directive));
+  CHECK(!has(left, kOwnLines));
+  const size_t next = left.find("    v4[l] = ");  // the step after it
+  const auto number = std::count(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(next), '\n') + 1;
+  CHECK(has(left, str("#line ", number, " \"", path, "\"\n    v4[l] = ")));
 }
