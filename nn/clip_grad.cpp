@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/accumulate_grad.h"
+#include "autograd/compile/tracer.h"
 #include "autograd/grad_mode.h"
 #include "core/error/warning.h"
 #include "core/ops/basic.h"
@@ -90,6 +91,7 @@ double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
   if (gradients.empty()) return 0;
   const Tensor norm = get_total_norm(gradients, norm_type, error_if_nonfinite);
   clip_grads_with_norm_(parameters, max_norm, norm);
+  compiler::Tracer::end_before("clip_grad_norm_ returns a number; get_total_norm and clip_grads_with_norm_ read none");
   return norm.item<double>();
 }
 

@@ -149,7 +149,7 @@ void Tracer::record(const OpBase& op, Stack& stack) {
     const SourceLocation where = &op == &ops::_local_scalar_dense ? detail::item_read_at : SourceLocation();
     const std::string place =
         where.line() ? str(" at ", where.file_name(), ':', where.line()) : str(", in ", op.name());
-    return cut(str("it reads a number from a tensor", place), call.arguments, where.line() != 0);
+    return cut(str("it reads a number from a tensor", place), call.arguments);
   }
   if (was_sparse || is_sparse_among(stack)) return cut(str("it uses a sparse tensor, in ", op.name()), call.arguments);
   for (const SeenArgument& each : seen) {
@@ -203,8 +203,7 @@ Graph::Id Tracer::add(const Tensor& tensor, bool is_made) {
     graph_.info(id).memory = known.memory;
   }
   if (is_made) made_.insert(id);
-  if (is_made && GraphDump::is_asked_for())
-    graph_.info(id).made_before = StackTrace::capture().caller_with_line();
+  if (is_made && GraphDump::is_asked_for()) graph_.info(id).made_before = StackTrace::capture().caller_with_line();
   if (std::ranges::find(devices_, tensor.device()) == devices_.end() && !tensor.is_meta())
     devices_.push_back(tensor.device());
   held_.insert_or_assign(tensor.impl(), Held{tensor, id});
@@ -309,11 +308,12 @@ std::vector<Graph::Id> Tracer::alive() {
   return ids;
 }
 
-void Tracer::cut(std::string why, const std::vector<Graph::Argument>& arguments, bool names_line) {
+void Tracer::cut(std::string why, const std::vector<Graph::Argument>& arguments) {
   const StackTrace trace = StackTrace::capture();
   const std::vector<std::string> frames = trace.frames_outside_library();
-  const std::string line = names_line ? "" : short_text(source_line(trace.caller_with_line()));
-  obstacle_ = str(why, frames.empty() ? "" : ", called from ", line, line.empty() ? "" : ", ", join_frames(frames));
+  const std::string line = short_text(source_line(trace.caller_with_line()));
+  const bool is_known = line.empty() || why.ends_with(line);
+  obstacle_ = str(why, frames.empty() ? "" : ", called from ", is_known ? "" : line + ", ", join_frames(frames));
   graph_.outputs = alive();
   std::ranges::copy_if(Graph::tensors_of(arguments), std::back_inserter(graph_.outputs),
                        [&](Graph::Id id) { return made_.contains(id); });

@@ -70,7 +70,7 @@ class Tracer {
   // What the program still holds of what calls made.
   std::vector<Graph::Id> alive();
   // The trace ends before a call with these arguments.
-  void cut(std::string why, const std::vector<Graph::Argument>& arguments, bool names_line = false);
+  void cut(std::string why, const std::vector<Graph::Argument>& arguments);
   void set_gradients(std::vector<Graph::Gradient>& gradients);
   // Whether this new constant is a leaf's gradient, or a leaf whose gradient is one.
   void find_earlier_gradient(Graph::Id id, const Tensor& constant);

@@ -13,8 +13,9 @@ namespace F = nn::functional;
 
 namespace {
 
-// What a training leaves that reads its loss `where`: all that it logs, its weights and its statistics.
-enum class Where { BeforeBackward, AtTheEnd };
+// What a training leaves that reads its loss, or its gradients' norm, `where`: all that it logs, its weights and its
+// statistics.
+enum class Where { BeforeBackward, InClipping, AtTheEnd, Nowhere };
 std::vector<Tensor> train(bool is_compiled, Where where) {
   manual_seed(1);
   nn::Sequential net(nn::Linear(8, 32), nn::BatchNorm1d(32), nn::GELU(), nn::Dropout(0.2), nn::Linear(32, 3));
@@ -25,6 +26,12 @@ std::vector<Tensor> train(bool is_compiled, Where where) {
     const Tensor loss = F::cross_entropy(net->forward(x).mul(2).tanh(), y);
     if (where == Where::BeforeBackward) log.push_back(loss.item<double>());
     loss.backward();
+    const std::vector<Tensor> parameters = net->parameters();
+    if (where == Where::InClipping) log.push_back(nn::utils::clip_grad_norm_(parameters, 0.1));
+    if (where == Where::Nowhere) {
+      const Tensor norm = nn::utils::get_total_norm(nn::utils::gradients_of(parameters));
+      nn::utils::clip_grads_with_norm_(parameters, 0.1, norm);
+    }
     optimizer.step();
     if (where == Where::AtTheEnd) log.push_back(loss.item<double>());
     return loss;
@@ -37,11 +44,19 @@ std::vector<Tensor> train(bool is_compiled, Where where) {
   }
   if (is_compiled) {
     CHECK(compiled.compilations() == 1);
-    CHECK(compiled.obstacle().starts_with("it reads a number from a tensor at "));
-    CHECK(compiled.obstacle().find("cut.cpp:") != std::string::npos);
+    const std::string& why = compiled.obstacle();
+    CAPTURE(why);
+    CHECK(why.empty() == (where == Where::Nowhere));
+    if (where == Where::InClipping) {
+      CHECK(why.starts_with("clip_grad_norm_ returns a number; get_total_norm and clip_grads_with_norm_ read none"));
+    } else if (where != Where::Nowhere) {
+      CHECK(why.starts_with("it reads a number from a tensor at "));
+      CHECK(why.find("cut.cpp:") != std::string::npos);
+    }
   }
+  CHECK(log.size() == (where == Where::Nowhere ? 0 : 8));
+  log.push_back(0);
   results.push_back(tensor(log));
-  CHECK(log.size() == 8);
   for (const auto& tensors : {net->parameters(), net->buffers()})
     results.insert(results.end(), tensors.begin(), tensors.end());
   return results;
@@ -53,7 +68,9 @@ TEST_CASE("a training step that reads its loss trains as it does, and logs each 
   const testing::Warnings warnings;
   testing::check_equal(train(true, Where::AtTheEnd), train(false, Where::AtTheEnd));
   testing::check_equal(train(true, Where::BeforeBackward), train(false, Where::BeforeBackward));
-  REQUIRE(warnings.all().size() == 2);
+  testing::check_equal(train(true, Where::InClipping), train(false, Where::InClipping));
+  testing::check_equal(train(true, Where::Nowhere), train(false, Where::Nowhere));
+  REQUIRE(warnings.all().size() == 3);
   CHECK(warnings.all()[0].starts_with("compile: the function runs as it stands from there on: it reads a number"));
 }
 

@@ -10,6 +10,7 @@
 #include "rushlight.h"
 #include "tests/environment_guard.h"
 #include "tests/temporary_folder.h"
+#include "tests/warnings.h"
 
 using namespace rush;
 using namespace rush::testing;
@@ -49,11 +50,24 @@ TEST_CASE("RUSH_COMPILE_DEBUG notes the program's line of each call, and passes 
 }
 
 TEST_CASE("what cannot be traced is told with the program's line") {
+  const Warnings warnings;
   int line = 0;
   auto f = compile([&](const Tensor& x) {
     const Tensor y = (x * 2).exp();
     line = __LINE__ + 1;
     return y.to_sparse().to_dense();
+  });
+  for (int i = 0; i < 2; ++i) f(ones({3}));
+  CAPTURE(f.obstacle());
+  CHECK(f.obstacle().find(str(", called from program_lines.cpp:", line, ", ")) != std::string::npos);
+}
+
+TEST_CASE("a number that an operator reads is told with the program's line, too") {
+  const Warnings warnings;
+  int line = 0;
+  auto f = compile([&](const Tensor& x) {
+    line = __LINE__ + 1;
+    return x.quantile(0.5);
   });
   for (int i = 0; i < 2; ++i) f(ones({3}));
   CAPTURE(f.obstacle());
