@@ -14,6 +14,7 @@
 #include "nn/parallel/context_parallel.h"
 #include "nn/parallel/distribute_module.h"
 #include "nn/parallel/fully_shard.h"
+#include "nn/parallel/module_parts.h"
 #include "nn/parallel/pipeline.h"
 #include "nn/parallel/tensor_parallel.h"
 #include "nn/summary/summary_writer.h"
