@@ -119,6 +119,23 @@ TEST_CASE("a model's norms, and what stands before and after them, are loops wit
   for (size_t i = 0; i < a.size(); ++i) CHECK(a[i].equal(b[i]));
 }
 
+TEST_CASE("rows divided by numbers of their own have the bits of a division, in all ranges") {
+  const auto by_largest = [](const Tensor& x) { return x / x.amax({-1}, true); };
+  const auto reciprocal = [&](const Tensor& x) { return by_largest(x).reciprocal(); };  // tells 0 from -0
+  for (const ScalarType dtype : {kFloat32, kFloat64, kBFloat16, kFloat16}) {
+    for (const int64_t columns : {1023, 1024}) {
+      CAPTURE(dtype);
+      CAPTURE(columns);
+      // Rows, and in them elements, from subnormal numbers to the largest.
+      Tensor x = randn({64, columns}) * randint(-74, 60, {64, columns}).exp2() * randint(-75, 66, {64, 1}).exp2();
+      x = where(rand({64, columns}).lt(0.01), zeros({}), x);
+      x = where(rand({64, columns}).lt(0.01), full({}, -0.0), x);
+      x = where(rand({64, columns}).lt(0.0002), full({}, std::numeric_limits<double>::infinity()), x);
+      for (const Function& function : {Function(by_largest), Function(reciprocal)}) check_forward(function, x.to(dtype));
+    }
+  }
+}
+
 TEST_CASE("cross entropy written out, with a gather between its loops") {
   const Tensor target = randint(0, 257, {70}, TensorOptions(kInt64));
   const auto cross_entropy_of = [&](const Tensor& x) {

@@ -63,10 +63,6 @@ std::string position_text(const Externals& externals, size_t place) {
   return str("(at", place, " + r * where.strides[", e, "][1])");
 }
 
-std::string declaration_text(const LoopDescription& loop, size_t place) {
-  return str("  opmath_t<", type_of(loop, place), "> v", place, "[n];\n");
-}
-
 std::string load_number_text(const LoopDescription& loop, size_t place) {
   const char* const type = type_of(loop, place);
   return str("  {\n    const opmath_t<", type, "> number = *reinterpret_cast<const ", type, "*>(at", place,

@@ -60,9 +60,7 @@ FunctorText functor_of(const LoopDescription& loop, const LoopDescription::Step&
 bool may_be_contracted(const LoopDescription& loop, const LoopDescription::Step& step) {
   const void* const kernel = step.call->kernel_address();
   if (kernel == &kernels::add || kernel == &kernels::copy) return false;  // they end in no product
-  return std::ranges::any_of(loop.steps, [&](const LoopDescription::Step& reader) {
-    return std::find(reader.places.begin() + 1, reader.places.end(), step.places[0]) != reader.places.end();
-  });
+  return has_reader(loop, step.places[0]);
 }
 
 }  // namespace
@@ -78,6 +76,12 @@ const char* type_of(const LoopDescription& loop, size_t place) { return cpp_name
 
 bool is_written(const LoopDescription& loop, size_t place) {
   return std::ranges::any_of(loop.steps, [&](const LoopDescription::Step& step) { return step.places[0] == place; });
+}
+
+bool has_reader(const LoopDescription& loop, size_t place) {
+  return std::ranges::any_of(loop.steps, [&](const LoopDescription::Step& step) {
+    return std::find(step.places.begin() + 1, step.places.end(), place) != step.places.end();
+  });
 }
 
 bool repeats_along_lanes(const LoopDescription& loop, size_t place) {
@@ -151,6 +155,12 @@ std::string functor_call(const LoopDescription& loop, const LoopDescription::Ste
 std::string at_program_line(const LoopDescription::Step& step, const std::string& statement) {
   const SourceLine where = source_line(step.called_before);
   return where.line == 0 ? statement : line_directive(where.line, where.file) + statement + kOwnLines;
+}
+
+std::string declaration_text(const LoopDescription& loop, size_t place) {
+  const char* const type = type_of(loop, place);
+  return has_reader(loop, place) ? str("  opmath_t<", type, "> v", place, "[n];\n")
+                                 : str("  ", type, " v", place, "[n];\n");
 }
 
 std::string load_text(const LoopDescription& loop, size_t place, const std::string& at) {

@@ -19,6 +19,7 @@ struct Externals {
 
 const char* type_of(const LoopDescription& loop, size_t place);
 bool is_written(const LoopDescription& loop, size_t place);
+bool has_reader(const LoopDescription& loop, size_t place);  // among the steps
 // Whether all elements of dimension 0 are one.
 bool repeats_along_lanes(const LoopDescription& loop, size_t place);
 
@@ -35,6 +36,8 @@ std::string functor_call(const LoopDescription& loop, const LoopDescription::Ste
 std::string functor_object(const LoopDescription& loop, const LoopDescription::Step& step);
 // A step's statement, with the number of the program's line that it comes from, where that is known.
 std::string at_program_line(const LoopDescription::Step& step, const std::string& statement);
+// The values of a place in `lanes` neighbours: in the type to compute in, or, where they are only stored, in its own.
+std::string declaration_text(const LoopDescription& loop, size_t place);
 // `lanes` neighbours from or to the address `at`, which is an expression.
 std::string load_text(const LoopDescription& loop, size_t place, const std::string& at);
 std::string store_text(const LoopDescription& loop, size_t place, const std::string& at);

@@ -7,6 +7,7 @@
 #include "backends/cuda/jit/fused_loop.h"
 #include "backends/cuda/jit/kernel.h"
 #include "backends/cuda/jit/loop_text.h"
+#include "core/ops/pointwise/binary.h"
 #include "core/str.h"
 
 namespace rush::cuda::jit {
@@ -159,6 +160,45 @@ struct Walk {
 };
 )";
 
+// What divides a row by a number of its own. The steps are those of CUDA's division, whose first half is done once for
+// the row; the bits are the same. Numbers beyond the range in which no step overflows or underflows are divided by
+// CUDA.
+constexpr const char* kRowDivision = R"(
+class RowDivision {
+  float by, reciprocal;
+  static __device__ bool is_usual(float x) { return fabsf(x) >= 0x1p-60f && fabsf(x) <= 0x1p60f; }
+
+ public:
+  explicit __device__ RowDivision(float by) : by(by), reciprocal(__frcp_rn(by)) {}
+  template <class T, class Out, class In>
+  __device__ void divide(Out (&out)[n], const In (&in)[n]) const {
+    bool are_usual = is_usual(by);
+#pragma unroll
+    for (int l = 0; l < n; ++l) are_usual &= is_usual(in[l]);
+    if (are_usual) {
+#pragma unroll
+      for (int l = 0; l < n; ++l) {
+        const float q = in[l] * reciprocal;
+        out[l] = static_cast<T>(fmaf(fmaf(-by, q, in[l]), reciprocal, q));
+      }
+    } else {
+#pragma unroll
+      for (int l = 0; l < n; ++l) out[l] = static_cast<T>(in[l] / by);
+    }
+  }
+};
+)";
+
+// Whether a step divides the elements of a row by a number of that row, in float.
+bool divides_row(const LoopDescription& loop, const LoopDescription::Step& step) {
+  return step.call->kernel_address() == &kernels::div && !is_row(loop, step.places[0]) &&
+         !is_row(loop, step.places[1]) && is_row(loop, step.places[2]) &&
+         std::ranges::all_of(step.places, [&](size_t place) {
+           const ScalarType dtype = loop.places[place].dtype;
+           return dtype == kFloat32 || dtype == kHalf || dtype == kBFloat16;
+         });
+}
+
 // Writes the source.
 class RowText {
  public:
@@ -171,6 +211,9 @@ class RowText {
     text_ = prologue_text(loop_, externals_, lanes_);
     text_ += str("constexpr Index kAcross = ", threads, ", kOrder = ", order, ";\n");
     if (lanes_ == 1) text_ += kWalk;
+    if (std::ranges::any_of(loop_.steps, [&](const auto& step) { return divides_row(loop_, step); })) {
+      text_ += kRowDivision;
+    }
     text_ += str("extern \"C\" __global__ void __launch_bounds__(", kLoopThreads, ") ", kernel_name(loop_),
                  "(const __grid_constant__ Where where, Index rows) {\n"
                  "  const Index columns = where.shape[0];\n"
@@ -241,6 +284,9 @@ class RowText {
   void walk(size_t phase) {
     fetch(phase);
     for (const size_t s : phases_.steps(phase)) {
+      if (divides_row(loop_, loop_.steps[s])) {
+        text_ += str("  const RowDivision d", s, "_", phase, "(v", loop_.steps[s].places[2], ");\n");
+      }
       if (is_element_wise(loop_.steps[s])) continue;
       const size_t out = loop_.steps[s].places[0];
       text_ += str("  const auto f", out, " = ", functor_object(loop_, loop_.steps[s]), ";\n  auto a", out, " = f", out,
@@ -248,10 +294,18 @@ class RowText {
     }
     open_loop();
     load(phase);
-    text_ += "#pragma unroll\n  for (int l = 0; l < n; ++l) {\n";
+    const char* const each_lane = "#pragma unroll\n  for (int l = 0; l < n; ++l) {\n";
+    text_ += each_lane;
     for (const size_t s : phases_.steps(phase)) {
       const LoopDescription::Step& step = loop_.steps[s];
       const size_t out = step.places[0];
+      if (divides_row(loop_, step)) {
+        text_ += str("  }\n",
+                     at_program_line(step, str("  d", s, "_", phase, ".divide<", type_of(loop_, out), ">(v", out, ", v",
+                                               step.places[1], ");  // ", step.call->kernel(), "\n")),
+                     each_lane);
+        continue;
+      }
       text_ += at_program_line(step, is_element_wise(step)
                                          ? str("    v", out, "[l] = ", functor_call(loop_, step, inputs(step)))
                                          : str("    a", out, " = f", out, ".take(a", out, ", ", inputs(step), ");\n"));
@@ -294,16 +348,15 @@ class RowText {
 
   void load(size_t phase) {
     for (const size_t s : phases_.steps(phase)) {
-      if (is_element_wise(loop_.steps[s])) declare_lanes(loop_.steps[s].places[0]);
+      if (is_element_wise(loop_.steps[s])) text_ += declaration_text(loop_, loop_.steps[s].places[0]);
     }
     for (const size_t place : phases_.loads(phase)) {
-      declare_lanes(place);
+      text_ += declaration_text(loop_, place);
       text_ += phases_.is_held(place)
                    ? str("  for (int l = 0; l < n; ++l) v", place, "[l] = h", place, "[k].lane[l];\n")
                    : load_text(loop_, place, address(place));
     }
   }
-  void declare_lanes(size_t place) { text_ += str("  opmath_t<", type_of(loop_, place), "> v", place, "[n];\n"); }
 
   void store(size_t phase) {
     for (const size_t s : phases_.steps(phase)) {

@@ -1,5 +1,7 @@
 // Scatters values to offsets; values with the same offset are combined, always in the same order.
 #pragma once
+#include <algorithm>
+
 #include "backends/cuda/kernels/positions.h"
 #include "core/ops/index/index.h"
 
@@ -28,12 +30,15 @@ void scatter_sorted(const char* op, ScalarType dtype, const ScatterPlan& plan, i
 void sort_offsets(const char* op, const int64_t* offsets, int64_t n, int64_t bound, int64_t* order);
 
 // Note [Chunks of sorted offsets]
-// The sorted offsets are split into chunks of kScatterChunk. A thread loops over a chunk and combines the values of
-// each group of equal offsets. It writes the result of a group that is within the chunk. If a group crosses chunks,
-// every chunk writes its partial result to scratch memory: to `tails` in the chunk where the group starts, and to
-// `heads` in the others. A second kernel combines these. Many threads therefore share a large group, always with the
-// same chunks.
-inline constexpr int64_t kScatterChunk = 64;
+// The sorted offsets are split into chunks. A thread loops over a chunk and combines the values of each group of equal
+// offsets. It writes the result of a group that is within the chunk. If a group crosses chunks, every chunk writes its
+// partial result to scratch memory: to `tails` in the chunk where the group starts, and to `heads` in the others. A
+// second kernel combines these. Many threads therefore share a large group, always with the same chunks: their length
+// depends on the sizes alone. Few values are split into shorter chunks, so that there are threads enough for a GPU.
+inline int64_t chunk_length(int64_t n, int64_t columns) {
+  constexpr int64_t kManyThreads = 32768;
+  return n > 64 * kManyThreads ? 64 : std::clamp<int64_t>(n * std::min(columns, kManyThreads) / kManyThreads, 8, 64);
+}
 
 void scatter_sorted_add(const char* op, ScalarType dtype, const ScatterPlan& plan, const int64_t* order);
 void scatter_sorted_multiply(const char* op, ScalarType dtype, const ScatterPlan& plan, const int64_t* order);

@@ -12,11 +12,12 @@ struct SortedScatter {
   using Math = opmath_t<T>;
   ScatterPlan plan;
   const int64_t* order;
+  int64_t length;  // of a chunk
   Math *heads, *tails;
 
   __device__ int64_t columns() const { return plan.outer.count * plan.inner.count; }
   __device__ int64_t offset(int64_t p) const { return plan.offsets[order[p]]; }
-  __device__ int64_t end(int64_t chunk) const { return std::min<int64_t>(plan.n, (chunk + 1) * kScatterChunk); }
+  __device__ int64_t end(int64_t chunk) const { return std::min(plan.n, (chunk + 1) * length); }
   __device__ bool continues_before(int64_t begin) const { return begin > 0 && offset(begin - 1) == offset(begin); }
   __device__ bool continues_after(int64_t last) const { return last < plan.n && offset(last) == offset(last - 1); }
   __device__ Math value(int64_t o, int64_t p, int64_t i) const {
@@ -35,7 +36,7 @@ struct ScatterChunks : SortedScatter<T, Write> {
   __device__ void operator()(int64_t task) const {
     const int64_t chunk = task / this->columns(), column = task % this->columns();
     const int64_t o = column / this->plan.inner.count, i = column % this->plan.inner.count;
-    const int64_t begin = chunk * kScatterChunk, end = this->end(chunk);
+    const int64_t begin = chunk * this->length, end = this->end(chunk);
     int64_t first = begin, at = this->offset(begin);
     auto total = this->value(o, begin, i);
     const auto finish = [&](int64_t last) {
@@ -78,7 +79,7 @@ template <class T, class Write>
 struct JoinChunks : SortedScatter<T, Write> {
   __device__ void operator()(int64_t task) const {
     const int64_t chunk = task / this->columns(), column = task % this->columns();
-    const int64_t begin = chunk * kScatterChunk, end = this->end(chunk);
+    const int64_t begin = chunk * this->length, end = this->end(chunk);
     if (!this->continues_after(end)) return;
     const int64_t at = this->offset(end - 1);
     if (this->offset(begin) == at && this->continues_before(begin)) return;  // the run starts in a chunk before
@@ -97,11 +98,11 @@ struct SortedScatterLoop {
   template <class T>
   static void run(const char* op, const ScatterPlan& plan, const int64_t* order) {
     using Math = opmath_t<T>;
-    const int64_t chunks = (plan.n + kScatterChunk - 1) / kScatterChunk;
-    const int64_t tasks = chunks * plan.outer.count * plan.inner.count;
+    const int64_t columns = plan.outer.count * plan.inner.count, length = chunk_length(plan.n, columns);
+    const int64_t chunks = (plan.n + length - 1) / length, tasks = chunks * columns;
     const Scratch parts(chunks > 1 ? 2 * static_cast<size_t>(tasks) * sizeof(Math) : 0);
     Math* heads = parts.as<Math>();
-    const SortedScatter<T, Write> scatter{plan, order, heads, heads + tasks};
+    const SortedScatter<T, Write> scatter{plan, order, length, heads, heads + tasks};
     for_each_index(op, tasks, ScatterChunks<T, Write>{scatter});
     if (chunks > 1) for_each_index(op, tasks, JoinChunks<T, Write>{scatter});
   }
