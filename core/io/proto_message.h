@@ -106,6 +106,18 @@ class ProtoFields {
     return all;
   }
 
+  /// A repeated float, packed or not.
+  std::vector<float> float32s(uint32_t number) const {
+    std::vector<float> all;
+    const auto add = [&](uint64_t bits) { all.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits))); };
+    for (const Field& each : fields_) {
+      if (each.number != number) continue;
+      if (each.type != ProtoType::Length) add(each.as(ProtoType::Fixed32).bits);
+      for (std::string_view left = each.text; !left.empty();) add(fixed(left, 4));
+    }
+    return all;
+  }
+
  private:
   struct Field {
     uint32_t number;

@@ -131,7 +131,8 @@ TEST_CASE("rows divided by numbers of their own have the bits of a division, in 
       x = where(rand({64, columns}).lt(0.01), zeros({}), x);
       x = where(rand({64, columns}).lt(0.01), full({}, -0.0), x);
       x = where(rand({64, columns}).lt(0.0002), full({}, std::numeric_limits<double>::infinity()), x);
-      for (const Function& function : {Function(by_largest), Function(reciprocal)}) check_forward(function, x.to(dtype));
+      for (const Function& function : {Function(by_largest), Function(reciprocal)})
+        check_forward(function, x.to(dtype));
     }
   }
 }

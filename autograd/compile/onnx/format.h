@@ -20,7 +20,7 @@ namespace node {
 enum Field : uint32_t { input = 1, output = 2, name = 3, op_type = 4, attribute = 5, domain = 7 };
 }
 namespace attribute {
-enum Field : uint32_t { name = 1, f = 2, i = 3, s = 4, t = 5, ints = 8, strings = 9, type = 20 };
+enum Field : uint32_t { name = 1, f = 2, i = 3, s = 4, t = 5, floats = 7, ints = 8, strings = 9, type = 20 };
 enum Type : int64_t { Float = 1, Int = 2, String = 3, Ints = 7, Strings = 8 };
 }  // namespace attribute
 namespace tensor {
@@ -28,9 +28,12 @@ enum Field : uint32_t {
   dims = 1,
   data_type = 2,
   float_data = 4,
+  int32_data = 5,
   int64_data = 7,
   name = 8,
   raw_data = 9,
+  double_data = 10,
+  uint64_data = 11,
   data_location = 14
 };
 }
