@@ -227,6 +227,7 @@ StepTime pass_time(const Cost& m, const TrainingMesh& mesh, const DeviceRates& r
   StepTime time;
   time.computing = std::max(3 * m.products / rates.products + attention + m.traffic / rates.element_wise + gathering,
                             m.calls * rates.call);
+  if (mesh.processes() > mesh.dp) time.computing *= 1 + rates.waiting;  // the others meet once in a step
   const Link& tp = link_of(rates, 1, mesh.tp);
   time.tp = collective(tp, mesh.tp, m.exposed, m.collectives) +
             beyond(collective(tp, mesh.tp, m.hidden, 0), m.products / rates.products);

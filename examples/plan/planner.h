@@ -49,6 +49,9 @@ struct DeviceRates {
   int64_t per_machine = 8;  // processes
   bool overlaps = true;     // communicates while it computes
   double processors = 1;    // of its own; below 1, a process that waits leaves the others more
+  /// Processes that share processors are not served alike, and wait for each other where they meet: for this share of
+  /// what they compute between.
+  double waiting = 0;
 };
 
 /// Bytes, on the process that needs most, when it needs most.

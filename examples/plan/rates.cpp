@@ -144,6 +144,18 @@ Link measure_link(const TransformerShape& shape, const Stopwatch& watch, rush::D
   return {latency / std::log2(processes), bytes / std::max(seconds - latency, 0.1 * seconds)};
 }
 
+// Of the time between two meetings, at this work.
+double share_of_waiting(const Stopwatch& watch, rush::Device device, const std::function<void()>& work) {
+  const Tensor t = rush::ones({1 << 10}, rush::TensorOptions(device));
+  const auto meet = [&] { rush::distributed::all_reduce(t); };
+  const double alone = watch.seconds(work), meeting = watch.seconds(meet);
+  const double both = watch.seconds([&] {
+    work();
+    meet();
+  });
+  return std::max((both - meeting) / alone - 1, 0.0);
+}
+
 }  // namespace
 
 DeviceRates h200_rates() {
@@ -169,12 +181,13 @@ DeviceRates read_rates(const std::string& path) {
     RUSH_CHECK_VALUE(rate > 0, path, ": '", name, "' is ", rate, ", expected a positive number");
   });
   rates.overlaps = json.value("overlaps", true);
+  rates.waiting = json.value("waiting", 0.0);
   rates.per_machine = json.value("per_machine", int64_t{1});
   return rates;
 }
 
 void write_rates(const std::string& path, const DeviceRates& rates) {
-  nlohmann::json json = {{"overlaps", rates.overlaps}, {"per_machine", rates.per_machine}};
+  nlohmann::json json = {{"overlaps", rates.overlaps}, {"waiting", rates.waiting}, {"per_machine", rates.per_machine}};
   for_each_rate(rates, [&](const char* name, double rate) { json[name] = rate; });
   rush::io::write_file_atomically(path, json.dump(2) + "\n");
 }
@@ -192,7 +205,9 @@ DeviceRates measure_rates(const TransformerShape& shape, rush::Device device) {
   const Tensor x = rush::randn({rows, width}, rush::TensorOptions(device));
   const Tensor weight = rush::randn({width, 4 * width}, rush::TensorOptions(device));
   const double flops = 8 * static_cast<double>(rows * width * width);
-  rates.products = flops / watch.seconds([&] { x.matmul(weight); });
+  const auto product = [&] { x.matmul(weight); };
+  rates.products = flops / watch.seconds(product);
+  if (rates.processors < 1) rates.waiting = share_of_waiting(watch, device, product);
   const Tensor one = rush::ones({1}, rush::TensorOptions(device));
   constexpr int kCalls = 100;
   rates.call = watch.seconds([&] {
