@@ -57,6 +57,15 @@ std::vector<double> numbers_of(Graph graph) {
   return numbers;
 }
 
+// How many of these are sizes, strides and offsets of tensors: the first.
+size_t numbers_of_tensors(const Graph& graph) {
+  size_t count = 0;
+  for (const Graph::TensorInfo& info : graph.tensors) count += 2 * info.sizes.size() + 1;
+  return count;
+}
+
+Pattern::Expression unknown_size(size_t number) { return {number, -1, -1, 1, 0, 0}; }
+
 // Whether both are of one of these types, and the same.
 template <class... Ts>
 bool are_same(const Value& a, const Value& b) {
@@ -115,7 +124,7 @@ bool is_same(const Graph& a, const Graph& b) {
   return same_structure(a, b) && std::ranges::equal(numbers_of(a), numbers_of(b), same_number);
 }
 
-std::optional<Pattern> Pattern::of(const Graph& a, const Graph& b) {
+std::optional<Pattern> Pattern::of(const Graph& a, const Graph& b, Unknown unknown) {
   if (!same_structure(a, b)) return std::nullopt;
   Pattern pattern(a, {});
   for (const Graph::Id input : a.inputs) {
@@ -131,8 +140,8 @@ std::optional<Pattern> Pattern::of(const Graph& a, const Graph& b) {
   for (size_t i = 0; i < of_a.size(); ++i) {
     if (same_number(of_a[i], of_b[i])) continue;
     const std::optional<Expression> found = pattern.expression(i, of_a[i], of_b[i]);
-    if (!found) return std::nullopt;
-    pattern.expressions_.push_back(*found);
+    if (!found && (unknown == Unknown::Refused || i >= numbers_of_tensors(a))) return std::nullopt;
+    pattern.expressions_.push_back(found.value_or(unknown_size(i)));
   }
   return pattern;
 }
@@ -205,6 +214,7 @@ std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs, int6
   Graph graph = with_numbers([&](double now, int expression) {
     if (expression < 0) return now;
     const Expression& e = expressions_[static_cast<size_t>(expression)];
+    if (e.v < 0) return now;
     double v = static_cast<double>(values[static_cast<size_t>(e.v)]);
     if (e.w >= 0) v *= static_cast<double>(values[static_cast<size_t>(e.w)]);
     return (e.power > 0 ? e.scale * v : e.scale / v) + e.offset;
@@ -214,6 +224,28 @@ std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs, int6
     return input.sizes() == IntArrayRef(info.sizes) && input.strides() == IntArrayRef(info.strides);
   });
   return fit ? std::optional(std::move(graph)) : std::nullopt;
+}
+
+bool Pattern::check(const std::vector<Tensor>& inputs, const Graph& traced) {
+  const std::optional<Graph> graph = for_inputs(inputs);
+  if (!graph || !same_structure(*graph, traced)) return false;
+  const std::vector<double> expected = numbers_of(*graph), found = numbers_of(traced);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto at = std::ranges::lower_bound(expressions_, i, {}, &Expression::number);
+    const bool is_known = at == expressions_.end() || at->number != i || at->v >= 0;
+    if (!is_known || same_number(expected[i], found[i])) continue;
+    if (i >= numbers_of_tensors(graph_)) return false;
+    if (at != expressions_.end() && at->number == i) {
+      *at = unknown_size(i);
+    } else {
+      expressions_.insert(at, unknown_size(i));
+    }
+  }
+  return true;
+}
+
+bool Pattern::has_unknown() const {
+  return std::ranges::any_of(expressions_, [](const Expression& e) { return e.v < 0; });
 }
 
 Graph Pattern::places() const {

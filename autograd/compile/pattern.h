@@ -15,6 +15,9 @@ namespace rush::compiler {
 // for other sizes without a trace. Two points say little of a curve; so the first graph that is written down is
 // compared with a trace of the same sizes, and only then are others believed. Sizes that are 1 in a trace broadcast,
 // and are left alone.
+//
+// The sizes of what a convolution with strides makes are none of these. Who only runs the calls of a graph, and asks
+// for no sizes of what they make, can leave those unknown.
 class Pattern {
  public:
   // A size that differs: what it was in both traces.
@@ -24,19 +27,24 @@ class Pattern {
   // number = scale * v^power * w^power + offset; w where there is one.
   struct Expression {
     size_t number;  // its place in the order of replace_numbers
-    int v, w;       // variables; -1: none
+    int v, w;       // variables; -1: none. Without v: an unknown size of what a call makes
     int power;      // 1 or -1
     double scale, offset;
   };
+  enum class Unknown { Refused, LeftInTensors };
 
   Pattern(Graph graph, std::vector<Variable> variables, std::vector<Expression> expressions = {})
       : graph_(std::move(graph)), variables_(std::move(variables)), expressions_(std::move(expressions)) {}
   // Nothing when the traces differ in more than numbers, or a number in more than this Note says.
-  static std::optional<Pattern> of(const Graph& a, const Graph& b);
+  static std::optional<Pattern> of(const Graph& a, const Graph& b, Unknown unknown = Unknown::Refused);
 
   // The graph for these inputs; nothing when they do not fit, as where two sizes that were the same differ, or one that
   // differs is less than `least`.
   std::optional<Graph> for_inputs(const std::vector<Tensor>& inputs, int64_t least = 2) const;
+  // Compares that with a trace of them. Sizes of what calls make that are others there become unknown; false when
+  // anything else differs.
+  bool check(const std::vector<Tensor>& inputs, const Graph& traced);
+  bool has_unknown() const;
   // The graph with the place of its expression in the place of each number: -1 where the number is always the same.
   Graph places() const;
 

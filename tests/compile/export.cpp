@@ -61,6 +61,26 @@ TEST_CASE("a net that is exported and loaded is the net, at any batch size") {
   CHECK(compiled.obstacle().empty());
 }
 
+TEST_CASE("images of any size, through strides and pools") {
+  const NoGradGuard no_grad;
+  const TemporaryFolder folder;
+  nn::Sequential net(nn::Conv2d(nn::Conv2dOptions(3, 4, 3).stride(2).padding(1)), nn::ReLU(),
+                     nn::MaxPool2d(nn::MaxPool2dOptions(3).stride(2).padding(1)), nn::Conv2d(4, 5, 1),
+                     nn::AdaptiveAvgPool2d(nn::AdaptiveAvgPool2dOptions({1, 1})), nn::Flatten(), nn::Linear(5, 2));
+  const auto forward = [&](const Tensor& x) { return net->forward(x); };
+  const std::vector<DynamicDim> dynamic = {{0, 2, "height"}, {0, 3, "width"}};
+  export_graph(forward, {randn({2, 3, 20, 33})}, folder / "net.rush", {.dynamic = dynamic});
+  const LoadedGraph loaded = load_graph(folder / "net.rush", get_default_device());
+  for (const auto& [height, width] : {std::pair(20, 33), std::pair(1, 1), std::pair(64, 7), std::pair(19, 40)}) {
+    const Tensor x = randn({2, 3, height, width});
+    CHECK(loaded(x)[0].equal(forward(x)));
+  }
+  // What is cut by a size that was halved is none of them.
+  const auto cuts = [&](const Tensor& x) { return x.slice(2, 0, x.size(2) / 2); };
+  CHECK_THROWS_WITH_AS(export_graph(cuts, {randn({2, 3, 20, 33})}, folder / "cut.rush", {.dynamic = dynamic}),
+                       doctest::Contains("does not do the same at all sizes"), ValueError);
+}
+
 TEST_CASE("a loaded graph is for inputs like its example") {
   const NoGradGuard no_grad;
   const TemporaryFolder folder;

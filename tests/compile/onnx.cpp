@@ -95,6 +95,28 @@ std::vector<Case> other_nets() {
       nn::Upsample(nn::UpsampleOptions().size(std::vector<int64_t>{13, 11}).mode(kBilinear).align_corners(false)),
       nn::AvgPool2d(nn::AvgPool2dOptions(3).stride(2).padding(1)), nn::ELU(), nn::Tanh());
   cases.push_back(case_of("decoder", decoder, randn({3, 8})));
+  using nn::functional::interpolate;
+  const auto scaled = [](std::vector<double> by, auto mode) {
+    return nn::functional::InterpolateFuncOptions().scale_factor(std::move(by)).mode(mode);
+  };
+  const auto doubles = [=](const Tensors& in) { return Tensors{interpolate(in[0], scaled({2, 3}, kNearest))}; };
+  cases.push_back({"doubled_images", doubles, {randn({2, 3, 7, 9})}, {{0, 2, "height"}, {0, 3, "width"}}});
+  const auto stretches = [=](const Tensors& in) {
+    return Tensors{interpolate(in[0], scaled({0.5, 2}, kNearest)),
+                   interpolate(in[0], scaled({1.5, 2.25}, kBilinear).align_corners(false)),
+                   interpolate(in[0], scaled({1.7, 1.3}, kBilinear).align_corners(true))};
+  };
+  cases.push_back({"stretched_images", stretches, {randn({3, 2, 4, 8})}});
+  nn::Sequential images(nn::Conv2d(nn::Conv2dOptions(3, 4, 3).stride(2).padding(1)), nn::BatchNorm2d(4), nn::ReLU(),
+                        nn::MaxPool2d(nn::MaxPool2dOptions(3).stride(2).padding(1)),
+                        nn::Conv2d(nn::Conv2dOptions(4, 5, 3).padding(1)),
+                        nn::ConvTranspose2d(nn::ConvTranspose2dOptions(5, 5, 2).stride(2)));
+  images->eval();
+  const auto of_any_size = [images](const Tensors& in) mutable {
+    const Tensor y = images->forward(in[0]);
+    return Tensors{y, adaptive_avg_pool2d(y, {1, 1}).flatten(1).log_softmax(1)};
+  };
+  cases.push_back({"images_of_any_size", of_any_size, {randn({2, 3, 20, 33})}, {{0, 2, "height"}, {0, 3, "width"}}});
   nn::TransformerEncoderLayerOptions layer(16, 2);
   nn::TransformerEncoder encoder(nn::TransformerEncoderOptions(nn::TransformerEncoderLayer(layer), 2));
   encoder->eval();
@@ -341,6 +363,14 @@ TEST_CASE("what ONNX cannot say is refused where it is called") {
   CHECK(message(overwrites, x).find("writes in place what a view reads later") != std::string::npos);
   const auto splits = [](const Tensors& in) { return Tensors{in[0].split_with_sizes({1, in[0].size(0) - 1}, 0)[1]}; };
   CHECK(message(splits, x, {{0, 0, "batch"}}).find("divides a dynamic dimension") != std::string::npos);
+  const auto pools = [](const Tensors& in) { return Tensors{adaptive_avg_pool2d(in[0], {2, 3})}; };
+  CHECK(message(pools, rand({1, 2, 6, 3}), {{0, 2, "height"}}).find("for each size of a dynamic dim") !=
+        std::string::npos);
+  const auto stretches = [](const Tensors& in) {
+    const auto options = nn::functional::InterpolateFuncOptions().scale_factor(std::vector<double>{1.7, 1.3});
+    return Tensors{nn::functional::interpolate(in[0], options)};
+  };
+  CHECK(message(stretches, x).find("a scale that ONNX rounds otherwise") != std::string::npos);
   const auto scales = [](const Tensors& in) { return Tensors{in[0].clamp(0, in[0].size(0))}; };
   CHECK(message(scales, x, {{0, 0, "batch"}}).find("depends on a dynamic dimension") != std::string::npos);
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -160,6 +161,24 @@ TEST_CASE("a node that asks for what is not read is refused") {
     CAPTURE(each.named);
     CHECK_THROWS_WITH_AS(run(each.node, each.inputs), doctest::Contains(each.named), NotImplementedError);
   }
+}
+
+TEST_CASE("hostile nodes are refused") {
+  const Tensor x = randn({2, 3, 8}), none;
+  const auto scale = [](float by) { return tensor(std::vector<float>{1, 1, by}, TensorOptions(kFloat32)); };
+  CHECK(run({"Flatten", {number("axis", 1)}}, {zeros({0, 3, 2})})[0].sizes() == IntArrayRef({0, 6}));
+  CHECK_THROWS_AS(run({"Flatten", {number("axis", 4)}}, {x}), ValueError);
+  CHECK_THROWS_AS(run({"Flatten", {number("axis", -4)}}, {x}), ValueError);
+  for (const float by :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -1.0f, 3e38f}) {
+    CHECK_THROWS_AS(run({"Resize", {word("mode", "linear")}}, {x, none, scale(by)}), ValueError);
+  }
+  CHECK_THROWS_AS(run({"Resize", {}}, {x, none, none, ints({2, 3})}), ValueError);
+  const auto no_outputs = ProtoMessage().text(1, "x0").text(4, "Split");
+  const auto graph = ProtoMessage().message(11, named("x0")).message(1, no_outputs).message(12, named("x0"));
+  const auto file = ProtoMessage().message(8, ProtoMessage().integer(2, 21)).message(7, graph);
+  const TemporaryFolder folder;
+  CHECK_THROWS_AS(onnx::load_model(folder.write("made.onnx", file.bytes()))({x.cpu()}), ValueError);
 }
 
 TEST_CASE("weights lie as bytes or as numbers") {

@@ -65,7 +65,9 @@ Function function_of_list(F function) {
 // seen since the key Autograd is excluded; otherwise its kernel for such an operator is the operator's parts.
 //
 // Where sizes may change the function is traced three times, with inputs that were cut or lengthened: two traces give
-// the Pattern, and the third must be what it foretells.
+// the Pattern, and the third must be what it foretells. Sizes of what calls make may be others, and become unknown:
+// those of a convolution with strides follow no formula that a Pattern has, and who runs the calls does not ask for
+// them.
 
 // Calls the function once as it is and then traces it, without gradients. Throws ValueError when a dimension is not
 // there, or the function does something else at other sizes, and NotImplementedError when it cannot be traced. `who` is

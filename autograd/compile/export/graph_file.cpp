@@ -103,7 +103,7 @@ class Reader {
       const auto small = [&](size_t i, int64_t least, int64_t end) {
         return static_cast<int>(integer(each.at(i), least, end));
       };
-      expressions.push_back({static_cast<size_t>(integer(each.at(0))), small(1, 0, count), small(2, -1, count),
+      expressions.push_back({static_cast<size_t>(integer(each.at(0))), small(1, -1, count), small(2, -1, count),
                              small(3, -1, 2), real(each.at(4)), real(each.at(5))});
     }
     return Pattern(std::move(graph_), std::move(variables), std::move(expressions));

@@ -90,10 +90,10 @@ Pattern trace_function(const char* who, const Function& function, const std::vec
   const auto traced = traced_inputs(who, examples, dynamic);
   const Graph first = trace_once(who, function, traced[0], takes_whole);
   if (dynamic.empty()) return Pattern(first, {});
-  const std::optional<Pattern> pattern = Pattern::of(first, trace_once(who, function, traced[1], takes_whole));
+  const Graph second = trace_once(who, function, traced[1], takes_whole);
+  std::optional<Pattern> pattern = Pattern::of(first, second, Pattern::Unknown::LeftInTensors);
   const Graph third = trace_once(who, function, traced[2], takes_whole);
-  const std::optional<Graph> expected = pattern ? pattern->for_inputs(traced[2]) : std::nullopt;
-  RUSH_CHECK_VALUE(expected && is_same(*expected, third), who,
+  RUSH_CHECK_VALUE(pattern && pattern->check(traced[2], third), who,
                    ": the function does not do the same at all sizes: it was called with inputs of sizes ",
                    sizes_of(traced[0]), "; of ", sizes_of(traced[1]), "; and of ", sizes_of(traced[2]));
   return *pattern;

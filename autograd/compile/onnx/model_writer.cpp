@@ -247,6 +247,15 @@ Ints ModelWriter::dims_in(size_t i, size_t of) const {
   return given.empty() ? counted(info(of).sizes.size()) : given;
 }
 
+bool ModelWriter::is_dynamic(size_t i, size_t dim, size_t element) const {
+  return places_.info(call_->arguments[i].tensors.at(element)).sizes[dim] >= 0;
+}
+
+int64_t ModelWriter::size(size_t i, size_t dim, size_t element) const {
+  if (is_dynamic(i, dim, element)) refuse("does something else for each size of a dynamic dimension");
+  return info(i, element).sizes[dim];
+}
+
 Ints ModelWriter::result_sizes(size_t dim) const {
   Ints sizes;
   for (const Graph::Id id : call_->results[0].tensors) {
@@ -297,14 +306,16 @@ void ModelWriter::write_call(size_t i) {
 
 ProtoMessage ModelWriter::value_info(const std::string& name, Graph::Id id) const {
   const Graph::TensorInfo& info = graph_.info(id);
+  // Beside unknown sizes, one that was the same in all traces need not always be.
+  const bool is_certain = !pattern_.has_unknown() || std::ranges::find(graph_.inputs, id) != graph_.inputs.end();
   ProtoMessage shape;
   for (size_t d = 0; d < info.sizes.size(); ++d) {
     ProtoMessage size;
     if (const int64_t place = places_.info(id).sizes[d]; place < 0) {
-      size.integer(1, info.sizes[d]);  // dim_value
+      if (is_certain) size.integer(1, info.sizes[d]);  // dim_value
     } else {
       const auto& e = pattern_.expressions()[static_cast<size_t>(place)];
-      const bool is_dimension = e.w < 0 && e.power == 1 && e.scale == 1 && e.offset == 0;
+      const bool is_dimension = e.v >= 0 && e.w < 0 && e.power == 1 && e.scale == 1 && e.offset == 0;
       if (is_dimension) size.text(2, dimensions_.at(e.v).name);  // dim_param
     }
     shape.message(1, size);

@@ -45,6 +45,9 @@ class ModelWriter {
     return graph_.info(call_->arguments[i].tensors.at(element));
   }
   Tensor on_meta(size_t i) const { return compiler::on_meta(call_->arguments[i], graph_).as<Tensor>(); }
+  bool is_dynamic(size_t i, size_t dim, size_t element = 0) const;
+  bool has_unknown_sizes() const { return pattern_.has_unknown(); }
+  int64_t size(size_t i, size_t dim, size_t element = 0) const;  // throws where it is dynamic
   int64_t dims(size_t i) const { return static_cast<int64_t>(info(i).sizes.size()); }
   std::string in(size_t i);
   std::string in(size_t i, ScalarType dtype);               // cast to it

@@ -64,7 +64,8 @@ Tensor resize(const Call& c) {
   for (size_t d = 0; d < count; ++d) {
     const auto dim = static_cast<int64_t>(d);
     const double factor = c.has(3) ? 1 : factors[dim].item<double>();
-    const double exact = static_cast<double>(c[0].size(dim)) * factor;
+    const float exact = static_cast<float>(c[0].size(dim)) * static_cast<float>(factor);  // as ONNX Runtime
+    RUSH_CHECK_VALUE(exact >= 0 && exact < 1e9f, "Resize: a scale of ", factor);
     const int64_t size = c.has(3) ? given[d] : static_cast<int64_t>(exact);
     RUSH_CHECK_NOT_IMPLEMENTED(d >= 2 || size == c[0].size(dim), "Resize: of dimension ", d);
     RUSH_CHECK_NOT_IMPLEMENTED(transform != "align_corners" || c.has(3) || exact == std::floor(exact),
@@ -194,6 +195,7 @@ Tensor shape_of(const Call& c) {
 Tensors split(const Call& c) {
   if (c.has(1)) return c[0].split(c.ints(1), c.axis(0));
   const auto parts = static_cast<int64_t>(c.node.outputs.size());
+  RUSH_CHECK_VALUE(parts > 0, "Split: it has no outputs");
   return c[0].split(std::max<int64_t>((c[0].size(c.axis(0)) + parts - 1) / parts, 1), c.axis(0));
 }
 
@@ -243,10 +245,11 @@ Tensor dropout_of_inference(const Call& c) {
 }
 
 Tensor flatten(const Call& c) {
-  const int64_t axis = c.axis(1) < 0 ? c.axis(1) + c[0].dim() : c.axis(1);
-  int64_t rows = 1;
-  for (const int64_t size : c[0].sizes().slice(0, static_cast<size_t>(axis))) rows *= size;
-  return c[0].reshape({rows, rows == 0 ? 0 : c[0].numel() / rows});
+  const int64_t dims = c[0].dim(), axis = c.axis(1) < 0 ? c.axis(1) + dims : c.axis(1);
+  RUSH_CHECK_VALUE(axis >= 0 && axis <= dims, "Flatten: there is no axis ", c.axis(1), " in shape ", c[0].sizes());
+  Ints sizes = {1, 1};
+  for (int64_t d = 0; d < dims; ++d) sizes[d < axis ? 0 : 1] *= c[0].size(d);
+  return c[0].reshape(sizes);
 }
 
 // One layer with one or two directions D: x (T, N, in), W (D, gates * H, in), R (D, gates * H, H), biases of both

@@ -1,10 +1,12 @@
 // kRows: what stands for each operator in ONNX. https://onnx.ai/onnx/operators
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "autograd/compile/onnx/format.h"
 #include "autograd/compile/onnx/model_writer.h"
 #include "core/iterator/tensor_iterator.h"
+#include "core/ops/factory/factories.h"
 
 namespace rush::onnx {
 
@@ -103,7 +105,7 @@ void recurrent(W& w, const char* node) {
   const size_t directions = w.flag(7) ? 2 : 1, per_cell = parameters.size() / (layers * directions);
   if (w.flag(6) && w.real(5) != 0) w.refuse("is in training mode: call eval() before");
   if (per_cell != (has_biases ? 4 : 2)) w.refuse("has projections");
-  const int64_t hidden = w.info(2, 1).sizes[1];
+  const int64_t hidden = w.size(2, 1, 1);
   Ints rows;
   for (const char gate : format.gates)
     for (int64_t i = 0; i < hidden; ++i)
@@ -176,22 +178,41 @@ void pool(W& w, const char* node) {
 void adaptive_avg_pool(W& w, const char* node) {
   const Ints out = w.ints(1, spatial_rank(w));
   if (std::ranges::all_of(out, [](int64_t size) { return size == 1; })) return w.give(w.node(node, {w.in(0)}));
+  // A size that was the same in all traces may depend on one that was not.
+  if (w.has_unknown_sizes()) w.refuse("does something else for each size of a dynamic dimension");
   Ints kernel;
   for (size_t d = 0; d < out.size(); ++d) {
-    const int64_t in = w.info(0).sizes[d + 2];
+    const int64_t in = w.size(0, d + 2);
     if (in % out[d] != 0) w.refuse("has windows of different sizes");
     kernel.push_back(in / out[d]);
   }
   w.give(w.node("AveragePool", {w.in(0)}, {{"kernel_shape", kernel}, {"strides", kernel}}));
 }
 
-// As PyTorch says where a pixel comes from.
+// As PyTorch says where a pixel comes from: by the scales where it is given them, unless corners are aligned.
 void upsample(W& w, const char* mode) {
-  const bool is_nearest = std::string_view(mode) == "nearest";
-  const char* transform = is_nearest ? "asymmetric" : w.flag(2) ? "align_corners" : "half_pixel";
-  const std::string leading = w.node("Shape", {w.in(0)}, {{"start", 0}, {"end", 2}});
-  const std::string sizes = w.node("Concat", {leading, w.integers(w.ints(1))}, {{"axis", 0}});
-  w.give(w.node("Resize", {w.in(0), "", "", sizes},
+  const bool is_nearest = std::string_view(mode) == "nearest", aligns = !is_nearest && w.flag(2);
+  const size_t scale = is_nearest ? 2 : 3;
+  const char* transform = is_nearest ? "asymmetric" : aligns ? "align_corners" : "half_pixel";
+  Names inputs = {w.in(0), "", "", ""};
+  if (!aligns && w.is_given(scale)) {
+    std::vector<float> scales = {1, 1};
+    for (size_t d = 2; d < 4; ++d) {
+      const double given = w.real(scale + d - 2), one_of = 1 / given, in = static_cast<double>(w.info(0).sizes[d]);
+      scales.push_back(static_cast<float>(given));
+      const auto out = static_cast<double>(w.result().sizes[d]);
+      const bool is_exact = !w.is_dynamic(0, d) || given == scales[d];
+      const bool same_size =
+          is_exact && std::floor(in * scales[d]) == out && std::floor(static_cast<float>(in) * scales[d]) == out;
+      const bool same_pixels = !is_nearest || given == std::round(given) || one_of == std::round(one_of);
+      if (!same_size || !same_pixels) w.refuse("has a scale that ONNX rounds otherwise: ask for a size");
+    }
+    inputs[2] = w.constant(rush::tensor(scales, TensorOptions(kFloat32).device(kCPU)));
+  } else {
+    const std::string leading = w.node("Shape", {w.in(0)}, {{"start", 0}, {"end", 2}});
+    inputs[3] = w.node("Concat", {leading, w.integers(w.ints(1))}, {{"axis", 0}});
+  }
+  w.give(w.node("Resize", inputs,
                 {{"mode", mode}, {"coordinate_transformation_mode", transform}, {"nearest_mode", "floor"}}));
 }
 
@@ -200,7 +221,7 @@ void upsample(W& w, const char* mode) {
 // With the statistics of the training.
 void batch_norm(W& w, const char* node) {
   if (w.flag(5)) w.refuse("is in training mode: call eval() before");
-  const int64_t channels = w.info(0).sizes[1];
+  const int64_t channels = w.size(0, 1);
   const std::string weight = w.in_or(1, 1, channels), bias = w.in_or(2, 0, channels);
   w.give(w.node(node, {w.in(0), weight, bias, w.in(3), w.in(4)}, {{"epsilon", w.real(7)}}));
 }
@@ -223,7 +244,7 @@ void add_layer_norm(W& w, const char* node) {
 }
 
 void group_norm(W& w, const char* node) {
-  const int64_t channels = w.info(0).sizes[1];
+  const int64_t channels = w.size(0, 1);
   w.give(w.node(node, {w.in(0), w.in_or(1, 1, channels), w.in_or(2, 0, channels)},
                 {{"num_groups", w.integer(6)}, {"epsilon", w.real(7)}}));
 }
@@ -239,7 +260,7 @@ void unsqueeze(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.index(1
 void squeeze(W& w, const char* node) {
   Ints axes;
   for (const int64_t d : w.dims_in(1, 0)) {
-    if (w.info(0).sizes[static_cast<size_t>(d)] == 1) axes.push_back(d);
+    if (!w.is_dynamic(0, static_cast<size_t>(d)) && w.size(0, static_cast<size_t>(d)) == 1) axes.push_back(d);
   }
   w.give(axes.empty() ? w.in(0) : w.node(node, {w.in(0), w.integers(axes)}));
 }
