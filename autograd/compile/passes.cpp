@@ -84,7 +84,11 @@ void remove_clones(Graph& graph) {
     call.rename(stands_for);
     // Made by one call, and read by this one.
     if (is_clone(graph, calls, call) && uses[graph.info(call.argument(0)).memory] == 2) {
-      stands_for[call.result()] = call.argument(0);
+      const Graph::Id from = call.argument(0), clone = call.result();
+      stands_for[clone] = from;
+      // Who uses the clone uses the original now, apart from the call that is gone.
+      uses[graph.info(from).memory] += uses[graph.info(clone).memory] - 2;
+      share_memory(graph, clone, from);
     } else {
       kept.push_back(std::move(call));
     }

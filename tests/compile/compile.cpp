@@ -162,6 +162,32 @@ TEST_CASE("writes in place, to inputs and to what the function takes from elsewh
   CHECK(compiled.compilations() == 1);
 }
 
+TEST_CASE("a clone that is written is not what is computed elsewhere, and a clone of it is another") {
+  const auto merged = [](const Tensor& x) {
+    const Tensor a = (x * 2).exp(), b = (x * 2).exp().clone();
+    b.select(0, 1).add_(1);
+    return std::vector<Tensor>{a.sum(), a * 3, b};
+  };
+  const auto chain = [](const Tensor& x) {
+    const Tensor a = x.exp(), b = a.clone();
+    b.add_(1);
+    const Tensor c = b.clone(), d = c.clone();
+    b.mul_(2);
+    d.sub_(3);
+    return std::vector<Tensor>{b, c, d};
+  };
+  for (const auto& function : {std::function<std::vector<Tensor>(const Tensor&)>(merged), {chain}}) {
+    auto compiled = compile(function);
+    for (int i = 0; i < 3; ++i) {
+      const Tensor x = randn({2, 3});
+      const std::vector<Tensor> expected = function(x), found = compiled(x);
+      REQUIRE(found.size() == expected.size());
+      for (size_t k = 0; k < found.size(); ++k) CHECK(found[k].equal(expected[k]));
+    }
+    CHECK(compiled.compilations() == 1);
+  }
+}
+
 TEST_CASE("a clone of an input or a constant is written, and not what it is a clone of") {
   const NoGradGuard no_grad;
   const Tensor table = ones({3});
