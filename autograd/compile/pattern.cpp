@@ -190,7 +190,9 @@ bool Pattern::find_values(const std::vector<Tensor>& inputs, int64_t least, std:
       const int64_t size = inputs[i].size(static_cast<int64_t>(d));
       if (places[d] < 0 && size != traced[d]) return false;
       if (places[d] < 0) continue;
-      int64_t& value = values[static_cast<size_t>(expressions_[static_cast<size_t>(places[d])].v)];
+      const int variable = expressions_[static_cast<size_t>(places[d])].v;
+      if (variable < 0) return false;  // a file may say so, but an input's size is known
+      int64_t& value = values[static_cast<size_t>(variable)];
       if (size < least || (value >= 0 && value != size)) return false;
       value = size;
     }

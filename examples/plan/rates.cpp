@@ -144,7 +144,7 @@ Link measure_link(const TransformerShape& shape, const Stopwatch& watch, rush::D
   return {latency / std::log2(processes), bytes / std::max(seconds - latency, 0.1 * seconds)};
 }
 
-// Of the time between two meetings, at this work.
+// How much longer this work takes where all processes meet after it, as a share of it.
 double share_of_waiting(const Stopwatch& watch, rush::Device device, const std::function<void()>& work) {
   const Tensor t = rush::ones({1 << 10}, rush::TensorOptions(device));
   const auto meet = [&] { rush::distributed::all_reduce(t); };
@@ -182,6 +182,7 @@ DeviceRates read_rates(const std::string& path) {
   });
   rates.overlaps = json.value("overlaps", true);
   rates.waiting = json.value("waiting", 0.0);
+  RUSH_CHECK_VALUE(rates.waiting >= 0, path, ": 'waiting' is ", rates.waiting, ", expected a share of at least 0");
   rates.per_machine = json.value("per_machine", int64_t{1});
   return rates;
 }
