@@ -38,13 +38,12 @@ class Before {
  public:
   Before(const Program& program, Calls calls) {
     const Graph& graph = program.graph();
-    std::set<int32_t> written;
     for (const Graph::Call& call : calls) {
-      for (const Graph::Id id : call.written) written.insert(graph.info(id).memory);
+      for (const Graph::Id id : call.written) written_.insert(graph.info(id).memory);
     }
     const auto save = [&](Graph::Id id) {
       held_.insert(graph.info(id).memory);
-      if (written.contains(graph.info(id).memory)) saved_.emplace_back(program.at(id), program.at(id).clone());
+      if (writes(graph.info(id).memory)) saved_.emplace_back(program.at(id), program.at(id).clone());
     };
     std::ranges::for_each(graph.inputs, save);
     for (const Graph::Constant& constant : graph.constants) save(constant.id);
@@ -56,6 +55,7 @@ class Before {
     }
   }
   bool holds(int32_t memory) const { return held_.contains(memory); }
+  bool writes(int32_t memory) const { return written_.contains(memory); }
   void put_back() {
     for (auto& [tensor, values] : saved_) tensor.copy_(values);
     for (auto& [generator, state] : generators_) generator.set_state(state);
@@ -64,7 +64,8 @@ class Before {
  private:
   using State = std::vector<uint8_t>;
 
-  std::set<int32_t> held_;  // memories of inputs and constants
+  std::set<int32_t> held_;     // memories of inputs and constants
+  std::set<int32_t> written_;  // and of what the calls write in place
   std::vector<std::pair<Tensor, Tensor>> saved_;
   std::vector<std::pair<Generator, State>> generators_;
 };
@@ -112,16 +113,22 @@ void ResultCheck::run_calls(Program& program, const std::vector<Tensor>& inputs)
     std::map<Graph::Id, Tensor> expected;
     for (size_t i = 0; i < fused.size(); ++i) {
       for (const Graph::Id id : writes(graph, fused[i])) {
+        const int32_t memory = graph.info(id).memory;
+        last_writer[memory] = i;
+        // A pass may have made the tensor, or had other numbers put into memory that is read no more.
+        const bool is_made_here = std::ranges::find(fused[i].written, id) == fused[i].written.end();
+        const bool is_of_both = static_cast<size_t>(id) < unfused_.graph().tensors.size();
+        expected.erase(id);
+        if (!is_of_both || !(is_made_here || before.writes(memory))) continue;
         const Tensor value = unfused_.at(id);
-        last_writer[graph.info(id).memory] = i;
-        if (value.defined()) expected[id] = before.holds(graph.info(id).memory) ? value.clone() : value;
+        if (value.defined()) expected[id] = before.holds(memory) ? value.clone() : value;
       }
     }
     before.put_back();
     for (const Graph::Call& call : fused) program.run_call(call);
     for (size_t i = 0; i < fused.size(); ++i) {
       for (const Graph::Id id : writes(graph, fused[i])) {
-        if (last_writer[graph.info(id).memory] != i || !expected.contains(id)) continue;
+        if (!expected.contains(id) || last_writer.at(graph.info(id).memory) != i) continue;
         const std::string wrong = difference(program.at(id), expected[id]);
         RUSH_CHECK_AS(DifferenceError, wrong.empty(), "compile: call ", number + i, ", ", fused[i].name,
                       ", differs from its operators one by one: of %", id, " ", wrong);
