@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# profiled_program.sh MNIST: a program that RUSH_PROFILE has recorded prints its operators and leaves a trace, and goes on
-# where it cannot.
+# profiled_program.sh MNIST [LAUNCH]: a program that RUSH_PROFILE has recorded prints its operators and leaves a trace, and
+# goes on where it cannot; of several processes, which LAUNCH starts, each does.
 set -euo pipefail
 
 scratch=$(mktemp -d)
@@ -23,6 +23,15 @@ done
 gzip -dc trace.json.gz | grep -F '"name": "ConvolutionBackward"' >nodes || fail "the trace has no nodes of the backward pass"
 (($(gzip -dc trace.json.gz | grep -c '"name": "memory of cpu"') > 100)) || fail "the trace does not draw the memory"
 (($(gzip -dc trace.json.gz | grep -c '"cat": "cpu_op"') > 500)) || fail "the trace has few events"
+
+if [[ -n ${2-} ]]; then
+  RUSH_PROFILE=several.json.gz "$2" -n 2 "${run[@]}" >out 2>err || fail "two processes failed: $(<err)"
+  for rank in 0 1; do
+    gzip -dc several.rank$rank.json.gz | tail -n 1 | grep -qFx ']}' || fail "rank $rank has left $(ls)"
+    grep -q "The profile of rank $rank:$" out err || fail "no table of rank $rank in: $(<err)"
+  done
+  [[ ! -e several.json.gz ]] || fail "two processes leave $(ls)"
+fi
 
 RUSH_PROFILE='' "${run[@]}" >out 2>err || fail "it failed without a file: $(<err)"
 grep -qF 'aten::convolution ' err || fail "no table without a file"

@@ -2,10 +2,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
+#include <string>
 
+#include "core/distributed/environment.h"
 #include "core/profiler/profiler.h"
+#include "core/str.h"
 
 namespace rush::profiler {
 
@@ -17,21 +22,33 @@ constexpr int64_t kMostEvents = 2'000'000;  // some 30 MB as a gzipped trace
 Profile* profile = nullptr;  // never destroyed: threads may outlive the static variables
 pid_t profiled_process = 0;
 
+// Of the processes that a launcher has started together; none where there is one.
+std::optional<int> rank_of_several() {
+  const distributed::Environment environment = distributed::read_environment();
+  return environment.world_size.value_or(1) > 1 ? environment.rank : std::nullopt;
+}
+
+// "trace.json.gz" for one process, "trace.rank1.json.gz" for one of several.
+std::string trace_file(std::string path, std::optional<int> rank) {
+  if (path.empty() || !rank) return path;
+  return path.insert(std::min(path.rfind(".json"), path.size()), str(".rank", *rank));
+}
+
 void report() {
   if (getpid() != profiled_process) return;
+  std::string text;
   try {
+    if (const std::optional<int> rank = rank_of_several()) text = str("The profile of rank ", *rank, ":\n");
     profile->stop();
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "profile: %s\n", error.what());
+    text += str("profile: ", error.what(), '\n');
   }
-  std::fputs(profile->key_averages().table({}, kRows).c_str(), stderr);
-  std::fputs(to_text(profile->advice()).c_str(), stderr);
+  text += profile->key_averages().table({}, kRows) + to_text(profile->advice());
   const MemoryPeak peak = profile->memory_peak();
-  if (!peak.op.empty()) std::fprintf(stderr, "Most memory was in use after %s\n", peak.text().c_str());
+  if (!peak.op.empty()) text += str("Most memory was in use after ", peak.text(), '\n');
   const int64_t dropped = profile->dropped_events();
-  if (dropped > 0 && profile->has_trace()) {
-    std::fprintf(stderr, "The trace lacks the last %lld events.\n", static_cast<long long>(dropped));
-  }
+  if (dropped > 0 && profile->has_trace()) text += str("The trace lacks the last ", dropped, " events.\n");
+  std::fputs(text.c_str(), stderr);  // at once: other processes may write theirs
 }
 
 }  // namespace
@@ -40,7 +57,8 @@ void profile_if_asked() {
   const char* path = std::getenv("RUSH_PROFILE");
   if (!path) return;
   try {
-    profile = new Profile({.profile_memory = true, .trace = path, .max_events = *path ? kMostEvents : 0});
+    const std::string trace = trace_file(path, rank_of_several());
+    profile = new Profile({.profile_memory = true, .trace = trace, .max_events = *path ? kMostEvents : 0});
   } catch (const std::exception& error) {
     std::fprintf(stderr, "profile: %s\n", error.what());
     return;
