@@ -12,6 +12,7 @@
 #include "core/distributed/collectives.h"
 #include "core/memory/claim.h"
 #include "core/ops/basic.h"
+#include "core/ops/optim/foreach.h"
 #include "nn/parallel/group_dims.h"
 
 namespace rush::nn::parallel {
@@ -28,22 +29,6 @@ struct Owners {
 Owners& owners() {
   static Owners& all = *new Owners;
   return all;
-}
-
-// Calls copy(rows, block) for the rows of a whole parameter and their place in `flat` (processes, n), from element
-// `start` of each block on: (full, chunk, ...) for the processes that have a full chunk, then what the next one has.
-template <class Copy>
-void match_blocks(const ShardedUnit::Parameter& p, const Tensor& whole, const Tensor& flat, int64_t start,
-                  const Copy& copy) {
-  if (whole.numel() == 0) return;
-  const int64_t full = p.rows() / p.chunk, rest = p.rows() % p.chunk;
-  std::vector<int64_t> sizes{full, p.chunk};
-  sizes.insert(sizes.end(), p.sizes.begin() + 1, p.sizes.end());
-  const Tensor blocks = flat.narrow(1, start, p.chunk_numel());
-  copy(whole.narrow(0, 0, full * p.chunk).unflatten(0, {full, p.chunk}), blocks.narrow(0, 0, full).view(sizes));
-  if (rest == 0) return;
-  const Tensor last = whole.narrow(0, full * p.chunk, rest);
-  copy(last, blocks.select(0, full).narrow(0, 0, rest * p.row_numel).view(last.sizes()));
 }
 
 }  // namespace
@@ -73,7 +58,7 @@ ShardedUnit::ShardedUnit(std::vector<std::string> names, const std::vector<Tenso
     p.sizes = DimVector(tensors[i].sizes());
     p.chunk = detail::chunk_of(0, p.rows(), group_->size()).size;
     p.row_numel = p.rows() > 0 ? p.tensor.numel() / p.rows() : 0;
-    p.start = block_numel_;
+    block_sizes_.push_back(p.chunk_numel());
     block_numel_ += p.chunk_numel();
     const auto [first, rows] = detail::chunk_of(group_->rank(), p.rows(), group_->size());
     p.tensor.set_data(stored(p.tensor.detach().narrow(0, first, rows)));
@@ -116,12 +101,12 @@ void ShardedUnit::begin_gather() {
   if (parameters_.empty() || gathered_.work || is_gathered_) return;
   const NoGradGuard no_grad;
   const ScalarType dtype = options_.mp_policy().param_dtype().value_or(parameters_[0].tensor.scalar_type());
-  const Tensor own = flat(1, block_numel_, dtype).flatten();
-  for (const Parameter& p : parameters_) {
-    own.narrow(0, p.start, p.tensor.numel()).view(p.tensor.sizes()).copy_(p.tensor.detach());
-  }
+  std::vector<Tensor> shards;
+  for (const Parameter& p : parameters_) shards.push_back(p.tensor);
+  const Tensor own = flat(1, block_numel_, dtype);
+  foreach_to_blocks_(own, shards, block_sizes_);
   const Tensor all = flat(group_->size(), block_numel_, dtype);
-  gathered_ = {all, distributed::all_gather_into_tensor(all, own, group_, /*async_op=*/true)};
+  gathered_ = {all, distributed::all_gather_into_tensor(all, own.flatten(), group_, /*async_op=*/true)};
 }
 
 void ShardedUnit::finish_gather() {
@@ -129,9 +114,12 @@ void ShardedUnit::finish_gather() {
   if (!gathered_.work) return;
   const NoGradGuard no_grad;
   const Tensor gathered = gathered_.take();
-  for (Parameter& p : parameters_) {
-    const Tensor filled = empty(p.sizes, gathered.options());
-    match_blocks(p, filled, gathered, p.start, [](const Tensor& rows, const Tensor& block) { rows.copy_(block); });
+  std::vector<Tensor> all;
+  for (const Parameter& p : parameters_) all.push_back(empty(p.sizes, gathered.options()));
+  foreach_from_blocks_(all, gathered, block_sizes_);
+  for (size_t i = 0; i < all.size(); ++i) {
+    Parameter& p = parameters_[i];
+    const Tensor& filled = all[i];
     rush::detail::claim_memory(filled, MemoryUse::Parameter);
     const bool is_alike =
         p.whole.defined() && p.whole.scalar_type() == filled.scalar_type() && p.whole.device() == filled.device();
@@ -150,8 +138,8 @@ void ShardedUnit::drop_gather() { gathered_.take(); }
 
 void ShardedUnit::free_whole() noexcept {
   for (const Parameter& p : parameters_) {
-    const Tensor nothing = empty({0}, p.whole.options());
-    p.whole.storage()->swap_memory(*nothing.storage());
+    StorageImpl& storage = *p.whole.storage();
+    storage.swap_memory(*make_intrusive<StorageImpl>(0, storage.device(), storage.allocator()));
   }
   is_gathered_ = false;
 }
@@ -209,22 +197,20 @@ bool ShardedUnit::begin_reduction() {
   const NoGradGuard no_grad;
   int64_t numel = 0;
   reducing_.clear();
+  std::vector<Tensor> gradients;
+  std::vector<int64_t> sizes;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (!parameters_[i].gradient.defined()) continue;
     reducing_.push_back(i);
-    numel += parameters_[i].chunk_numel();
+    gradients.push_back(std::exchange(parameters_[i].gradient, Tensor()));
+    sizes.push_back(block_sizes_[i]);
+    numel += sizes.back();
   }
   if (reducing_.empty()) return false;
-  const ScalarType dtype =
-      options_.mp_policy().reduce_dtype().value_or(parameters_[reducing_[0]].gradient.scalar_type());
+  const ScalarType dtype = options_.mp_policy().reduce_dtype().value_or(gradients[0].scalar_type());
   const Tensor all = flat(group_->size(), numel, dtype);
-  int64_t start = 0;
-  for (const size_t i : reducing_) {
-    Parameter& p = parameters_[i];
-    match_blocks(p, std::exchange(p.gradient, Tensor()), all, start,
-                 [](const Tensor& rows, const Tensor& block) { block.copy_(rows); });
-    start += p.chunk_numel();
-  }
+  foreach_to_blocks_(all, gradients, sizes);
+  gradients.clear();
   const Tensor own = flat(1, numel, dtype).flatten();
   reduced_ = {own, distributed::reduce_scatter_tensor(own, all, ReduceOp::AVG, group_, /*async_op=*/true)};
   return true;
@@ -238,9 +224,10 @@ void ShardedUnit::finish_reduction() {
   for (const size_t i : reducing_) {
     const Parameter& p = parameters_[i];
     const Tensor& own = p.own();
-    add_to_grad(
-        p, reduced.narrow(0, start, own.numel()).view(own.sizes()).to(own.scalar_type()).to(own.device()).detach());
-    start += p.chunk_numel();
+    const Tensor mean = reduced.as_strided(own.sizes(), own.strides(), start).detach();
+    const bool is_alike = mean.scalar_type() == own.scalar_type() && mean.device() == own.device();
+    add_to_grad(p, is_alike ? mean : mean.to(own.scalar_type()).to(own.device()));
+    start += block_sizes_[i];
   }
 }
 

@@ -43,8 +43,8 @@ class ShardedUnit final : public ForwardObserver, public std::enable_shared_from
     Tensor shard, whole;  // what it stands for by turns; `shard` is defined while it is whole
     Tensor gradient;      // whole, until it is reduced
     intrusive_ptr<Node> accumulator;
-    int64_t version = 0;                          // of the shard that was gathered
-    int64_t chunk = 0, row_numel = 0, start = 0;  // the first element in the flat tensor
+    int64_t version = 0;  // of the shard that was gathered
+    int64_t chunk = 0, row_numel = 0;
 
     int64_t rows() const { return sizes[0]; }
     int64_t chunk_numel() const { return chunk * row_numel; }
@@ -106,8 +106,9 @@ class ShardedUnit final : public ForwardObserver, public std::enable_shared_from
   const Device device_;             // of whole parameters
   std::vector<Parameter> parameters_;
   uint64_t last_pass_ = 0;
-  int64_t block_numel_ = 0;   // of one process's rows of all parameters
-  int uses_ = 0, depth_ = 0;  // of forward calls within each other
+  int64_t block_numel_ = 0;           // of one process's rows of all parameters
+  std::vector<int64_t> block_sizes_;  // of each
+  int uses_ = 0, depth_ = 0;          // of forward calls within each other
   bool is_gathered_ = false, synchronizes_ = true;
   distributed::Arriving gathered_, reduced_;  // (processes, block_numel), (elements)
   std::vector<size_t> reducing_;              // numbers of parameters

@@ -14,6 +14,7 @@ void register_fused() {
   kernels::foreach_norm.set_by_parts(kCPU, native::foreach_norm_by_parts);
   kernels::foreach_mul.set_by_parts(kCPU, native::foreach_mul_by_parts);
   kernels::foreach_copy.set_by_parts(kCPU, native::foreach_copy_by_parts);
+  kernels::foreach_blocks.set_by_parts(kCPU, native::foreach_blocks_by_parts);
   kernels::linear_parameter_gradients.set_by_parts(kCPU, native::linear_parameter_gradients_by_parts);
 }
 

@@ -7,6 +7,7 @@
 #include "core/ops/nn/norm_arguments.h"
 #include "core/ops/reduce/vector_norm.h"
 #include "core/ops/register.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -38,6 +39,22 @@ void foreach_copy_by_parts(TensorList targets, TensorList sources) {
   for (size_t i = 0; i < targets.size(); ++i) {
     Tensor target = targets[i];
     copy_(target, sources[i], false);
+  }
+}
+
+void foreach_blocks_by_parts(const Tensor& blocks, TensorList tensors, IntArrayRef sizes, bool back) {
+  const int64_t row = blocks.size(1);
+  int64_t start = blocks.storage_offset();
+  const auto copy = [&](Tensor part, Tensor block) { back ? part.copy_(block) : block.copy_(part); };
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& t = tensors[i];
+    const int64_t size = sizes[i], first = t.storage_offset(), full = size > 0 ? t.numel() / size : 0;
+    if (full > 0) copy(t.as_strided({full, size}, {size, 1}, first), blocks.as_strided({full, size}, {row, 1}, start));
+    const int64_t rest = t.numel() - full * size;
+    if (rest > 0) {
+      copy(t.as_strided({rest}, {1}, first + full * size), blocks.as_strided({rest}, {1}, start + full * row));
+    }
+    start += size;
   }
 }
 
@@ -177,6 +194,46 @@ std::vector<Tensor> foreach_to_copy(TensorList tensors, ScalarType dtype) {
   return copies;
 }
 
+void check_blocks(const char* op, const Tensor& blocks, TensorList tensors, IntArrayRef sizes) {
+  check_list(op, tensors);
+  RUSH_CHECK_VALUE(blocks.defined() && blocks.dim() == 2 && blocks.is_contiguous(), op,
+                   ": expected contiguous blocks of two dimensions");
+  RUSH_CHECK_VALUE(sizes.size() == tensors.size(), op, ": got ", tensors.size(), " tensors and ", sizes.size(),
+                   " sizes");
+  int64_t all = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    RUSH_CHECK_VALUE(sizes[i] >= 0, op, ": a size is ", sizes[i]);
+    all = add_sizes(op, all, sizes[i]);
+    RUSH_CHECK_VALUE(tensors[i].numel() <= multiply_sizes(op, sizes[i], blocks.size(0)), op, ": tensor ", i, " has ",
+                     tensors[i].numel(), " elements, more than ", blocks.size(0), " blocks of ", sizes[i]);
+  }
+  RUSH_CHECK_VALUE(all == blocks.size(1), op, ": the sizes are ", all, " together, and a block has ", blocks.size(1));
+}
+
+void copy_blocks(const Tensor& blocks, TensorList tensors, IntArrayRef sizes, bool back) {
+  const bool takes_kernel = are_alike(tensors) && has_arithmetic(tensors[0].scalar_type()) &&
+                            tensors[0].device() == blocks.device() && blocks.is_floating_point() &&
+                            has_arithmetic(blocks.scalar_type());
+  if (!takes_kernel) return foreach_blocks_by_parts(blocks, tensors, sizes, back);
+  kernels::foreach_blocks(blocks.device().type, blocks, tensors, sizes, back);
+}
+
+void foreach_to_blocks_(const Tensor& blocks, TensorList tensors, IntArrayRef sizes) {
+  check_blocks("foreach_to_blocks_", blocks, tensors, sizes);
+  std::vector<Tensor> rows;
+  for (const Tensor& tensor : tensors) rows.push_back(tensor.contiguous());
+  copy_blocks(blocks, rows, sizes, /*back=*/false);
+  blocks.bump_version();
+}
+
+void foreach_from_blocks_(TensorList tensors, const Tensor& blocks, IntArrayRef sizes) {
+  const char* op = "foreach_from_blocks_";
+  check_blocks(op, blocks, tensors, sizes);
+  for (const Tensor& tensor : tensors) RUSH_CHECK_VALUE(tensor.is_contiguous(), op, ": a tensor is not contiguous");
+  copy_blocks(blocks, tensors, sizes, /*back=*/true);
+  for (const Tensor& tensor : tensors) tensor.bump_version();
+}
+
 }  // namespace
 }  // namespace native
 
@@ -185,6 +242,8 @@ void register_foreach_ops(Registry& r) {
   r.composite(ops::_foreach_mul_, native::foreach_mul_);
   r.native(ops::foreach_scale_, native::foreach_scale_);
   r.native(ops::foreach_to_copy, native::foreach_to_copy);
+  r.native(ops::foreach_to_blocks_, native::foreach_to_blocks_);
+  r.native(ops::foreach_from_blocks_, native::foreach_from_blocks_);
   r.native(ops::foreach_norms, native::foreach_norms);
   r.native(ops::foreach_total_norm, native::foreach_total_norm);
 }

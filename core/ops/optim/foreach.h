@@ -21,6 +21,10 @@ inline constinit Op<void(TensorList, const Tensor&)> foreach_scale_{
     "rush::foreach_scale_(Tensor(a!)[] self, Tensor factor) -> ()"};
 inline constinit Op<std::vector<Tensor>(TensorList, ScalarType)> foreach_to_copy{
     "rush::foreach_to_copy(Tensor[] self, ScalarType dtype) -> Tensor[]"};
+inline constinit Op<void(const Tensor&, TensorList, IntArrayRef)> foreach_to_blocks_{
+    "rush::foreach_to_blocks_(Tensor(a!) blocks, Tensor[] self, SymInt[] sizes) -> ()", {Tag::AnyDevice}};
+inline constinit Op<void(TensorList, const Tensor&, IntArrayRef)> foreach_from_blocks_{
+    "rush::foreach_from_blocks_(Tensor(a!)[] self, Tensor blocks, SymInt[] sizes) -> ()", {Tag::AnyDevice}};
 }  // namespace ops
 
 /// linalg_vector_norm(tensor, ord, dtype=dtype) of each tensor of a list that is not empty. Throws as that does, and
@@ -47,6 +51,18 @@ inline std::vector<Tensor> foreach_to_copy(TensorList self, ScalarType dtype) {
   return ops::foreach_to_copy(self, dtype);
 }
 
+/// Copies the elements of each tensor, which is read in row-major order, `sizes[i]` at a time into the rows of `blocks`
+/// (rows, all sizes together), the first tensor's in front; what a tensor does not reach stays. `blocks` is contiguous,
+/// and may be of another dtype or device. Throws ValueError where a tensor is too long or the sizes do not fit. It has
+/// no derivative. As torch._chunk_cat, whose chunks are those of dimension 0.
+inline void foreach_to_blocks_(const Tensor& blocks, TensorList self, IntArrayRef sizes) {
+  ops::foreach_to_blocks_(blocks, self, sizes);
+}
+/// The way back, into contiguous tensors. As torch.split_with_sizes_copy.
+inline void foreach_from_blocks_(TensorList self, const Tensor& blocks, IntArrayRef sizes) {
+  ops::foreach_from_blocks_(self, blocks, sizes);
+}
+
 namespace kernels {
 // Tensors with dense strides, of one real floating dtype. `norms` is in the dtype that is computed in, float32 for 16
 // bits: (n), the norm of each, or (), that of all taken together; ord is 1, 2 or infinity.
@@ -55,6 +71,9 @@ inline constinit Kernel<void(const Tensor& norms, TensorList tensors, double ord
 inline constinit Kernel<void(TensorList tensors, const Tensor& factor)> foreach_mul{"_foreach_mul_"};
 // Each target has the strides of its source; all targets are of one real floating dtype, and all sources.
 inline constinit Kernel<void(TensorList targets, TensorList sources)> foreach_copy{"foreach_to_copy"};
+// Contiguous tensors of one real floating dtype, and as contiguous blocks of one.
+inline constinit Kernel<void(const Tensor& blocks, TensorList tensors, IntArrayRef sizes, bool back)> foreach_blocks{
+    "foreach_blocks"};
 }  // namespace kernels
 
 namespace native {
@@ -62,6 +81,7 @@ namespace native {
 void foreach_norm_by_parts(const Tensor& norms, TensorList tensors, double ord);
 void foreach_mul_by_parts(TensorList tensors, const Tensor& factor);
 void foreach_copy_by_parts(TensorList targets, TensorList sources);
+void foreach_blocks_by_parts(const Tensor& blocks, TensorList tensors, IntArrayRef sizes, bool back);
 }  // namespace native
 
 }  // namespace rush

@@ -1,5 +1,7 @@
 // Operators on lists of tensors against the same on each.
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "tests/ops/reduce/reduce_testing.h"
 
@@ -163,6 +165,57 @@ TEST_CASE("foreach_to_copy casts each, with its strides") {
   CHECK_THROWS_AS(foreach_to_copy({ones({2})}, kFloat8_e4m3fn), TypeError);
   CHECK_THROWS_AS(foreach_to_copy({ones({2}).to(kFloat8_e4m3fn)}, kFloat32), TypeError);
   CHECK_THROWS_AS(foreach_to_copy({ones({4, 4}).narrow(1, 0, 2)}, kFloat16), ValueError);
+}
+
+// Sizes that do not divide a tensor, that are larger, and of none; and more pieces than a launch takes.
+TEST_CASE("foreach_to_blocks_ and foreach_from_blocks_ are each other's way back") {
+  const int64_t rows = 3;
+  std::vector<int64_t> lengths{40001, 15, 0, 1, 70, 7}, sizes{20000, 5, 0, 1, 24, 9};
+  for (int64_t i = 0; i < 300; ++i) {
+    lengths.push_back(i % 5);
+    sizes.push_back(2);
+  }
+  const int64_t all = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+  for (const ScalarType of_blocks : {kFloat32, kBFloat16, kFloat64}) {
+    CAPTURE(of_blocks);
+    std::vector<Tensor> tensors, back;
+    for (const int64_t n : lengths) {
+      tensors.push_back(randint(-100, 100, {n}).to(kFloat32));
+      back.push_back(zeros({n}));
+    }
+    tensors[1] = randint(-100, 100, {5, 3}).to(kFloat32).t();
+    back[1] = zeros({3, 5});
+    const Tensor blocks = full({rows + 1, all}, -7, of_blocks).narrow(0, 1, rows);  // which begins in the middle
+    const uint32_t version = blocks._version();
+    foreach_to_blocks_(blocks, tensors, sizes);
+    CHECK(blocks._version() > version);
+    const Tensor expected = full({rows, all}, -7, of_blocks);
+    for (size_t i = 0, start = 0; i < tensors.size(); start += static_cast<size_t>(sizes[i++])) {
+      const Tensor flat = tensors[i].reshape({-1});
+      for (int64_t r = 0; r * sizes[i] < flat.numel(); ++r) {
+        const int64_t n = std::min(sizes[i], flat.numel() - r * sizes[i]);
+        expected[r].narrow(0, static_cast<int64_t>(start), n).copy_(flat.narrow(0, r * sizes[i], n));
+      }
+    }
+    CHECK(blocks.equal(expected));
+    foreach_from_blocks_(back, blocks, sizes);
+    for (size_t i = 0; i < tensors.size(); ++i) CHECK(back[i].equal(tensors[i]));
+  }
+  // What no kernel takes goes one by one.
+  const Tensor mixed = zeros({2, 4});
+  foreach_to_blocks_(mixed, {full({2}, 3, kInt64), full({3}, 5., TensorOptions(kFloat64).device(kCPU))}, {1, 3});
+  CHECK(mixed.equal(tensor({3., 5., 5., 5., 3., 0., 0., 0.}).to(kFloat32).view({2, 4})));
+
+  const Tensor one = ones({4});
+  CHECK_THROWS_AS(foreach_to_blocks_(zeros({2, 3}), {one}, {3, 0}), ValueError);
+  CHECK_THROWS_AS(foreach_to_blocks_(zeros({2, 3}), {one}, {2}), ValueError);
+  CHECK_THROWS_AS(foreach_to_blocks_(zeros({2, 1}), {one}, {1}), ValueError);
+  CHECK_THROWS_AS(foreach_to_blocks_(zeros({2, 2}), {one, one}, {3, -1}), ValueError);
+  CHECK_THROWS_AS(foreach_to_blocks_(zeros({2, 4}).t(), {one}, {2}), ValueError);
+  CHECK_THROWS_AS(foreach_to_blocks_(zeros({2}), {one}, {2}), ValueError);
+  CHECK_THROWS_AS(foreach_to_blocks_(zeros({2, 2}), std::vector<Tensor>(), {}), ValueError);
+  CHECK_THROWS_AS(foreach_to_blocks_(zeros({2, 2}), {Tensor()}, {2}), ValueError);
+  CHECK_THROWS_AS(foreach_from_blocks_({zeros({2, 2}).t()}, zeros({2, 2}), {2}), ValueError);
 }
 
 TEST_CASE("foreach_scale_ takes tensors that are alike") {

@@ -1,6 +1,10 @@
 // Norms and products of many tensors in a few launches, see Note [Many tensors in one launch].
 #include "core/ops/optim/foreach.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
 #include "backends/cuda/kernels/optim/many_tensors.h"
 #include "backends/cuda/kernels/reduce/block_combine.h"
 #include "backends/cuda/memory/scratch.h"
@@ -184,24 +188,57 @@ __global__ void __launch_bounds__(kThreads) convert_kernel(const __grid_constant
   for (int i = wide + static_cast<int>(threadIdx.x); i < n; i += kThreads) to[i] = static_cast<To>(from[i]);
 }
 
-struct ForeachCopyLoop {
+// Elements that lie side by side in both.
+struct Piece {
+  void *to, *from;
+  int64_t numel;
+};
+
+struct CopyPieces {
   template <class To>
   struct Into {
     template <class From>
-    static void run(TensorList targets, TensorList sources) {
-      StepLauncher<To, 2, Nothing, &convert_kernel<To, From>> launcher(kernels::foreach_copy.name());
-      for (size_t i = 0; i < targets.size(); ++i) launcher.add({&targets[i], &sources[i]});
+    static void run(const char* op, const std::vector<Piece>& pieces) {
+      StepLauncher<To, 2, Nothing, &convert_kernel<To, From>> launcher(op);
+      for (const auto& [to, from, numel] : pieces) launcher.add({to, from}, numel);
       launcher.launch();
     }
   };
   template <class To>
-  static void run(TensorList targets, TensorList sources) {
-    pick<Into<To>>(RealFloatTypes(), sources[0].scalar_type(), "foreach_to_copy")(targets, sources);
+  static void run(ScalarType from, const char* op, const std::vector<Piece>& pieces) {
+    pick<Into<To>>(RealFloatTypes(), from, op)(op, pieces);
   }
 };
 
+void copy_pieces(const char* op, ScalarType to, ScalarType from, const std::vector<Piece>& pieces) {
+  pick<CopyPieces>(RealFloatTypes(), to, op)(from, op, pieces);
+}
+
 void foreach_copy(TensorList targets, TensorList sources) {
-  pick<ForeachCopyLoop>(RealFloatTypes(), targets[0].scalar_type(), "foreach_to_copy")(targets, sources);
+  std::vector<Piece> pieces;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    pieces.push_back({targets[i].data_ptr(), sources[i].data_ptr(), targets[i].numel()});
+  }
+  copy_pieces(kernels::foreach_copy.name(), targets[0].scalar_type(), sources[0].scalar_type(), pieces);
+}
+
+std::byte* address(const Tensor& tensor, int64_t element) {
+  return static_cast<std::byte*>(tensor.data_ptr()) + element * static_cast<int64_t>(tensor.element_size());
+}
+
+void foreach_blocks(const Tensor& blocks, TensorList tensors, IntArrayRef sizes, bool back) {
+  std::vector<Piece> pieces;
+  int64_t start = 0;
+  for (size_t i = 0; i < tensors.size(); start += sizes[i++]) {
+    const int64_t numel = tensors[i].numel();
+    for (int64_t row = 0, first = 0; first < numel; ++row, first += sizes[i]) {
+      void *const in_tensor = address(tensors[i], first), *const in_blocks =
+                                                              address(blocks, row * blocks.size(1) + start);
+      pieces.push_back({back ? in_tensor : in_blocks, back ? in_blocks : in_tensor, std::min(sizes[i], numel - first)});
+    }
+  }
+  const ScalarType of_blocks = blocks.scalar_type(), of_tensors = tensors[0].scalar_type();
+  copy_pieces(kernels::foreach_blocks.name(), back ? of_tensors : of_blocks, back ? of_blocks : of_tensors, pieces);
 }
 
 void foreach_norm(const Tensor& norms, TensorList tensors, double ord) {
@@ -218,6 +255,7 @@ void register_foreach() {
   kernels::foreach_norm.set(kCUDA, foreach_norm);
   kernels::foreach_mul.set(kCUDA, foreach_mul);
   kernels::foreach_copy.set(kCUDA, foreach_copy);
+  kernels::foreach_blocks.set(kCUDA, foreach_blocks);
 }
 
 }  // namespace rush::cuda

@@ -136,12 +136,17 @@ class StepLauncher {
     std::construct_at(&many_.common, common);
   }
   void add(const Tensor* const (&lists)[kLists], const Step& step = {}) {
-    const int64_t numel = lists[0]->numel();
+    void* data[kLists];
+    for (int list = 0; list < kLists; ++list) data[list] = lists[list]->data_ptr();
+    add(data, lists[0]->numel(), step);
+  }
+  // So many elements from each of these addresses on.
+  void add(void* const (&data)[kLists], int64_t numel, const Step& step = {}) {
     if (numel == 0) return;
     const int64_t chunks = (numel + kChunk - 1) / kChunk;
     if (many_.tensors == Many::kTensors || blocks_ + chunks > kMaxBlocks) launch();
     const int slot = many_.tensors++;
-    for (int list = 0; list < kLists; ++list) many_.data[slot][list] = lists[list]->data_ptr();
+    for (int list = 0; list < kLists; ++list) many_.data[slot][list] = data[list];
     many_.numel[slot] = numel;
     std::construct_at(&many_.step[slot], step);
     many_.first_block[slot] = static_cast<int32_t>(blocks_);
