@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kMost = 1 << 20;    // of any size, and of processes
 constexpr double kBytes = 4;          // of an element
-constexpr double kCallsOfBlock = 90;  // operators of both passes
+constexpr double kCallsOfUnit = 60;   // of fsdp's, as many as operators take as long
 constexpr double kStepBytes = 7 * 4;  // AdamW reads four numbers for a parameter and writes three
 
 double as_double(int64_t n) { return static_cast<double>(n); }
@@ -79,7 +79,7 @@ class Step {
     m.traffic = 14 * whole() + 3 * kBytes * m.parameters;
     m.exposed = others() * whole() * (mesh.sequence_parallel ? 3 : 2);
     m.collectives = mesh.sequence_parallel ? 2 : 1;
-    m.calls = 30;
+    m.calls = 30 + calls_of_unit();
     return m;
   }
 
@@ -98,7 +98,7 @@ class Step {
     m.hidden = others() * whole() * 4;
     m.collectives = mesh.sequence_parallel ? 10 : 4;
     m.ring = cp_ > 1 ? (6 * cp_ - 4) * whole() / tp_ : 0;
-    m.calls = kCallsOfBlock + 40 * (cp_ - 1);
+    m.calls = kCallsOfBlock + 40 * (cp_ - 1) + calls_of_unit();
     return m;
   }
 
@@ -112,7 +112,7 @@ class Step {
     m.exposed = others() * whole() * (mesh.sequence_parallel ? 1 : 0) + 6 * others() * kBytes * b_ * t_;
     m.hidden = others() * whole() * 2;
     m.collectives = mesh.sequence_parallel ? 4 : 3;
-    m.calls = 50;
+    m.calls = 50 + calls_of_unit();
     return m;
   }
 
@@ -120,6 +120,7 @@ class Step {
   double whole() const { return kBytes * b_ * t_ * C_; }  // a tensor of all features and this process's positions
   double others() const { return (tp_ - 1) / tp_; }       // what a process of tp receives of a whole tensor
   double scores() const { return kBytes * b_ * t_ * V_ / tp_; }
+  double calls_of_unit() const { return mesh.fsdp > 1 ? kCallsOfUnit : 0; }
 
   // Into stages, as split_sequential does.
   void cut() {

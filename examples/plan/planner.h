@@ -18,6 +18,9 @@ namespace examples {
 // there for all micro-batches that a pipeline's order begins before it ends the first. The backward pass takes twice
 // the products of the forward pass, and attention 2.5 times.
 
+/// Operators in both passes of a block.
+inline constexpr double kCallsOfBlock = 90;
+
 /// The sizes of a model and of the batch of all processes together.
 struct TransformerShape {
   int64_t layers = 4, heads = 4, width = 128, vocabulary = 128, sequence = 64, batch = 16;
@@ -44,7 +47,7 @@ struct DeviceRates {
   double products = 0;      // FLOP/s of float32 matrix products
   double element_wise = 0;  // bytes/s that a block's other operators read and write
   double copies = 0;        // bytes/s, read and written: optimisers and copies
-  double call = 0;          // seconds in which the host calls an operator
+  double call = 0;          // seconds in which the host calls an operator of a module, and notes what autograd needs
   Link near, far;           // within a machine, and between machines
   int64_t per_machine = 8;  // processes
   bool overlaps = true;     // communicates while it computes

@@ -118,11 +118,20 @@ double element_wise_rate(const TransformerShape& shape, const DeviceRates& rates
   Block block(shape, device);
   const double whole = watch.seconds([&] { block.both_passes(); });
   DeviceRates only = rates;
+  only.call = 0;
   only.element_wise = HUGE_VAL;
   const double products = block_seconds(shape, block.rows, only);
   only.products = HUGE_VAL;
   only.element_wise = 1;
   return block_seconds(shape, block.rows, only) / std::max(whole - products, 0.02 * whole);
+}
+
+// Of few positions a block takes as long as the host calls its operators.
+double call_seconds(TransformerShape shape, const Stopwatch& watch, rush::Device device) {
+  shape.batch = 1;
+  shape.sequence = std::min<int64_t>(shape.sequence, 16);
+  Block block(shape, device);
+  return watch.seconds([&] { block.both_passes(); }) / kCallsOfBlock;
 }
 
 double adamw_rate(const Stopwatch& watch, rush::Device device) {
@@ -163,7 +172,7 @@ DeviceRates h200_rates() {
   rates.products = 47.7e12;
   rates.element_wise = 2.13e12;
   rates.copies = 2.04e12;
-  rates.call = 5.1e-6;
+  rates.call = 6.4e-6;
   rates.near = {22e-6, 275e9};
   rates.far = {20e-6, 40e9};
   return rates;
@@ -209,11 +218,7 @@ DeviceRates measure_rates(const TransformerShape& shape, rush::Device device) {
   const auto product = [&] { x.matmul(weight); };
   rates.products = flops / watch.seconds(product);
   if (rates.processors < 1) rates.waiting = share_of_waiting(watch, device, product);
-  const Tensor one = rush::ones({1}, rush::TensorOptions(device));
-  constexpr int kCalls = 100;
-  rates.call = watch.seconds([&] {
-    for (int i = 0; i < kCalls; ++i) one.add(one);
-  }) / kCalls;
+  rates.call = call_seconds(shape, watch, device);
   rates.copies = adamw_rate(watch, device);
   rates.element_wise = element_wise_rate(shape, rates, watch, device);
   rates.near = rates.far = measure_link(shape, watch, device);
