@@ -60,6 +60,20 @@ LoopDescription describe(IntArrayRef sizes, Device device, const std::vector<Fus
   return loop;
 }
 
+std::vector<size_t> written_places(const std::vector<LoopDescription::Step>& steps) {
+  std::vector<size_t> places;
+  for (const LoopDescription::Step& step : steps) places.push_back(step.places[0]);
+  return places;
+}
+
+bool reduces_rows(const std::vector<LoopDescription::Step>& steps) {
+  return std::ranges::any_of(steps, [](const auto& step) { return step.reduces != Reduces::Nothing; });
+}
+
+bool lie_alike(const FusedLoop::Place& a, const FusedLoop::Place& b) {
+  return a.dtype == b.dtype && a.device == b.device && a.sizes == b.sizes && a.strides == b.strides;
+}
+
 }  // namespace
 
 FusedLoop::FusedLoop(IntArrayRef sizes, Device device, std::vector<Place> places,
@@ -67,6 +81,8 @@ FusedLoop::FusedLoop(IntArrayRef sizes, Device device, std::vector<Place> places
     : device_(device),
       places_(std::move(places)),
       kernels_(steps.size()),
+      written_(written_places(steps)),
+      has_rows_(reduces_rows(steps)),
       is_empty_(std::ranges::find(sizes, 0) != sizes.end()),
       loop_(backend_of(device.type).fuse(describe(sizes, device, places_, std::move(steps)))) {}
 
@@ -75,18 +91,53 @@ void FusedLoop::prepare() {
   if (!is_empty_) loop_->prepare();
 }
 
-void FusedLoop::run(std::vector<Tensor>& tensors) {
+FusedLoop::Reuses FusedLoop::reuses(const std::vector<Graph::Id>& unread) const {
+  Reuses found;
+  if (device_.is_cpu() || has_rows_) return found;
+  const auto is_free = [&](size_t read) {
+    const Graph::Id id = places_[read].id;
+    return !places_[read].is_new && std::ranges::count(places_, id, &Place::id) == 1 &&
+           std::ranges::find(unread, id) != unread.end() && std::ranges::find(written_, read) == written_.end() &&
+           std::ranges::find(found, read, &std::pair<size_t, size_t>::second) == found.end();
+  };
+  for (size_t made = 0; made < places_.size(); ++made) {
+    if (!places_[made].is_new) continue;
+    for (size_t read = 0; read < places_.size(); ++read) {
+      if (places_[read].id == Graph::kNone || !lie_alike(places_[made], places_[read]) || !is_free(read)) continue;
+      found.emplace_back(made, read);
+      break;
+    }
+  }
+  return found;
+}
+
+void FusedLoop::run(std::vector<Tensor>& tensors, const Reuses& reuses) {
   const DeviceGuard guard(device_);
   std::vector<char*> data(places_.size(), nullptr);
+  const auto tensor_of = [&](size_t place) -> Tensor& { return tensors[static_cast<size_t>(places_[place].id)]; };
+  const auto note = [&](size_t place) {
+    const Place& expected = places_[place];
+    const Tensor& tensor = tensor_of(place);
+    RUSH_INTERNAL_ASSERT(
+        tensor.sizes() == IntArrayRef(expected.sizes) && tensor.strides() == IntArrayRef(expected.strides),
+        "a fused loop was made for sizes ", expected.sizes, " and strides ", expected.strides, ", not ", tensor.sizes(),
+        " and ", tensor.strides());
+    data[place] = static_cast<char*>(tensor.data_ptr());
+  };
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i].id == Graph::kNone) continue;
+    places_[i].is_new ? tensor_of(i).reset() : note(i);
+  }
+  for (const auto& [made, read] : reuses) {
+    Tensor& given = tensor_of(read);
+    if (given.use_count() == 1 && given.storage()->use_count() == 1) tensor_of(made) = std::move(given);
+  }
   for (size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
-    if (place.id == Graph::kNone) continue;
-    Tensor& tensor = tensors[static_cast<size_t>(place.id)];
-    if (place.is_new) tensor = detail::empty_strided(place.sizes, place.strides, place.dtype, place.device);
-    RUSH_INTERNAL_ASSERT(tensor.sizes() == IntArrayRef(place.sizes) && tensor.strides() == IntArrayRef(place.strides),
-                         "a fused loop was made for sizes ", place.sizes, " and strides ", place.strides, ", not ",
-                         tensor.sizes(), " and ", tensor.strides());
-    data[i] = static_cast<char*>(tensor.data_ptr());
+    if (!place.is_new) continue;
+    if (Tensor& tensor = tensor_of(i); !tensor.defined())
+      tensor = detail::empty_strided(place.sizes, place.strides, place.dtype, place.device);
+    note(i);
   }
   if (!is_empty_) loop_->run(data.data());
 }

@@ -1,6 +1,7 @@
 // FusedLoop: several element-wise calls of a graph, and reductions of rows, as one loop of a backend.
 #pragma once
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "autograd/compile/graph.h"
@@ -26,15 +27,21 @@ class FusedLoop {
 
   /// Does what the first run would wait for. Several loops may at once.
   void prepare();
-  /// Reads from and writes to these, by the graph's numbers, and makes those that are new.
-  void run(std::vector<Tensor>& tensors);
+  /// Places as (new, read): the loop may write the first where it has read the second, of these tensors, of which
+  /// nothing else is read again. None on a CPU, whose kernels go one after the other, nor where rows are read twice.
+  using Reuses = std::vector<std::pair<size_t, size_t>>;
+  Reuses reuses(const std::vector<Graph::Id>& unread) const;
+  /// Reads from and writes to these, by the graph's numbers, and makes those that are new. A tensor that the program or
+  /// a view holds is not reused.
+  void run(std::vector<Tensor>& tensors, const Reuses& reuses = {});
   size_t kernels() const { return kernels_; }  ///< how many run in it
 
  private:
   const Device device_;
   const std::vector<Place> places_;
   const size_t kernels_;
-  bool is_empty_;
+  const std::vector<size_t> written_;  // numbers of places
+  const bool has_rows_, is_empty_;
   std::unique_ptr<ElementWiseLoop> loop_;
 };
 

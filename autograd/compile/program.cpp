@@ -18,6 +18,10 @@ Program::Program(Graph graph, std::optional<Graph> unfused)
     if (!at(gradient).defined()) gets_gradient_.push_back(leaf);
   }
   find_last_uses();
+  for (size_t i = 0; i < graph_.calls.size(); ++i) {
+    const auto& loop = graph_.calls[i].fused;
+    reuses_.push_back(loop ? loop->reuses(last_used_[i]) : FusedLoop::Reuses());
+  }
   prepare_loops();
   if (unfused) check_ = std::make_unique<ResultCheck>(std::move(*unfused));
 }
@@ -64,7 +68,8 @@ std::vector<Tensor> Program::run(const std::vector<Tensor>& inputs) {
   for (const Graph::Id leaf : gets_gradient_) at(leaf).mutable_grad().reset();
   if (check_) check_->run_calls(*this, inputs);
   for (size_t i = 0; i < graph_.calls.size() && !check_; ++i) {
-    run_call(graph_.calls[i]);
+    const Graph::Call& call = graph_.calls[i];
+    call.fused ? call.fused->run(tensors_, reuses_[i]) : run_call(call);
     for (const Graph::Id id : last_used_[i]) tensors_[static_cast<size_t>(id)].reset();
   }
   for (const auto& [leaf, gradient] : graph_.gradients) set_gradient(leaf, gradient);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "autograd/compile/fused_loop.h"
 #include "autograd/compile/graph.h"
 #include "autograd/grad_mode.h"
 #include "core/dispatch/key.h"
@@ -50,6 +51,7 @@ class Program {
 
   const Graph graph_;
   std::vector<std::vector<Graph::Id>> last_used_;  // tensors that no call after this one reads
+  std::vector<FusedLoop::Reuses> reuses_;          // of each call that is a loop
   std::vector<Graph::Id> gets_gradient_;  // leaves that a run makes a gradient for: it frees the last run's first
   std::vector<Tensor> tensors_;           // by their numbers, while a run needs them
   Stack stack_;
