@@ -130,7 +130,9 @@ void FusedLoop::run(std::vector<Tensor>& tensors, const Reuses& reuses) {
   }
   for (const auto& [made, read] : reuses) {
     Tensor& given = tensor_of(read);
-    if (given.use_count() == 1 && given.storage()->use_count() == 1) tensor_of(made) = std::move(given);
+    const auto& storage = *given.storage();
+    const bool has_it_all = static_cast<size_t>(given.nbytes()) == storage.nbytes();  // and holds no more than that
+    if (given.use_count() == 1 && storage.use_count() == 1 && has_it_all) tensor_of(made) = std::move(given);
   }
   for (size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
