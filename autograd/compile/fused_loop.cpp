@@ -66,10 +66,6 @@ std::vector<size_t> written_places(const std::vector<LoopDescription::Step>& ste
   return places;
 }
 
-bool reduces_rows(const std::vector<LoopDescription::Step>& steps) {
-  return std::ranges::any_of(steps, [](const auto& step) { return step.reduces != Reduces::Nothing; });
-}
-
 bool lie_alike(const FusedLoop::Place& a, const FusedLoop::Place& b) {
   return a.dtype == b.dtype && a.device == b.device && a.sizes == b.sizes && a.strides == b.strides;
 }
@@ -82,7 +78,6 @@ FusedLoop::FusedLoop(IntArrayRef sizes, Device device, std::vector<Place> places
       places_(std::move(places)),
       kernels_(steps.size()),
       written_(written_places(steps)),
-      has_rows_(reduces_rows(steps)),
       is_empty_(std::ranges::find(sizes, 0) != sizes.end()),
       loop_(backend_of(device.type).fuse(describe(sizes, device, places_, std::move(steps)))) {}
 
@@ -93,7 +88,7 @@ void FusedLoop::prepare() {
 
 FusedLoop::Reuses FusedLoop::reuses(const std::vector<Graph::Id>& unread) const {
   Reuses found;
-  if (device_.is_cpu() || has_rows_) return found;
+  if (device_.is_cpu() || std::ranges::any_of(places_, &Place::is_row)) return found;
   const auto is_free = [&](size_t read) {
     const Graph::Id id = places_[read].id;
     return !places_[read].is_new && std::ranges::count(places_, id, &Place::id) == 1 &&

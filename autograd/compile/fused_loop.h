@@ -41,7 +41,7 @@ class FusedLoop {
   const std::vector<Place> places_;
   const size_t kernels_;
   const std::vector<size_t> written_;  // numbers of places
-  const bool has_rows_, is_empty_;
+  const bool is_empty_;
   std::unique_ptr<ElementWiseLoop> loop_;
 };
 

@@ -137,8 +137,8 @@ std::vector<Tensor> foreach_norm(TensorList tensors, const Scalar& ord, std::opt
   return norms_one_by_one(tensors, ord, dtype);
 }
 
-// What the product in place would refuse, when it came to this tensor.
-void check_can_be_multiplied(const char* op, const Tensor& tensor) {
+// What an operator in place would refuse, when it came to this tensor.
+void check_can_be_written(const char* op, const Tensor& tensor) {
   RUSH_CHECK_VALUE(tensor.layout() != kStrided || !may_overlap(tensor.sizes(), tensor.strides()), op,
                    ": several elements of a tensor share memory; clone it first");
   RUSH_CHECK(
@@ -151,7 +151,7 @@ void foreach_mul_(TensorList tensors, const Tensor& other) {
   check_list(op, tensors);
   RUSH_CHECK_VALUE(other.defined() && other.dim() == 0, op, ": expected a factor of no dimensions, got ",
                    other.defined() ? str("shape ", other.sizes()) : "none");
-  for (const Tensor& tensor : tensors) check_can_be_multiplied(op, tensor);
+  for (const Tensor& tensor : tensors) check_can_be_written(op, tensor);
   bool alike = are_alike(tensors) && !other.requires_grad() && other.scalar_type() == tensors[0].scalar_type();
   for (const Tensor& tensor : tensors) {
     RUSH_CHECK_VALUE(other.is_cpu() || other.device() == tensor.device(), op, ": the factor is on ", other.device(),
@@ -219,7 +219,9 @@ void copy_blocks(const Tensor& blocks, TensorList tensors, IntArrayRef sizes, bo
 }
 
 void foreach_to_blocks_(const Tensor& blocks, TensorList tensors, IntArrayRef sizes) {
-  check_blocks("foreach_to_blocks_", blocks, tensors, sizes);
+  const char* op = "foreach_to_blocks_";
+  check_blocks(op, blocks, tensors, sizes);
+  check_can_be_written(op, blocks);
   std::vector<Tensor> rows;
   for (const Tensor& tensor : tensors) rows.push_back(tensor.contiguous());
   copy_blocks(blocks, rows, sizes, /*back=*/false);
@@ -229,7 +231,10 @@ void foreach_to_blocks_(const Tensor& blocks, TensorList tensors, IntArrayRef si
 void foreach_from_blocks_(TensorList tensors, const Tensor& blocks, IntArrayRef sizes) {
   const char* op = "foreach_from_blocks_";
   check_blocks(op, blocks, tensors, sizes);
-  for (const Tensor& tensor : tensors) RUSH_CHECK_VALUE(tensor.is_contiguous(), op, ": a tensor is not contiguous");
+  for (const Tensor& tensor : tensors) {
+    RUSH_CHECK_VALUE(tensor.is_contiguous(), op, ": a tensor is not contiguous");
+    check_can_be_written(op, tensor);
+  }
   copy_blocks(blocks, tensors, sizes, /*back=*/true);
   for (const Tensor& tensor : tensors) tensor.bump_version();
 }

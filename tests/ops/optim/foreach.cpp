@@ -216,6 +216,11 @@ TEST_CASE("foreach_to_blocks_ and foreach_from_blocks_ are each other's way back
   CHECK_THROWS_AS(foreach_to_blocks_(zeros({2, 2}), std::vector<Tensor>(), {}), ValueError);
   CHECK_THROWS_AS(foreach_to_blocks_(zeros({2, 2}), {Tensor()}, {2}), ValueError);
   CHECK_THROWS_AS(foreach_from_blocks_({zeros({2, 2}).t()}, zeros({2, 2}), {2}), ValueError);
+  CHECK_THROWS_AS(foreach_to_blocks_(zeros({2, 2}), {one.to_sparse()}, {2}), NotImplementedError);
+  const Tensor leaf = zeros({4}).requires_grad_();  // as in every operator in place
+  CHECK_THROWS_AS(foreach_from_blocks_({leaf}, ones({2, 2}), {2}), Error);
+  CHECK_THROWS_AS(foreach_to_blocks_(zeros({2, 2}).requires_grad_(), {one}, {2}), Error);
+  CHECK(leaf.detach().equal(zeros({4})));
 }
 
 TEST_CASE("foreach_scale_ takes tensors that are alike") {
