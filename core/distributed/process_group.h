@@ -60,6 +60,9 @@ class ProcessGroup {
 
   /// A group of some of this group's members; null on the others. Called by every member.
   virtual std::shared_ptr<ProcessGroup> split(std::string name, std::vector<int> ranks) = 0;
+  /// The group of the same members for messages that wait while the device computes, as a pipeline's do: it takes less
+  /// of the device for them. Null where this group itself is as good. Called by every member.
+  virtual std::shared_ptr<ProcessGroup> for_messages() { return nullptr; }
   /// Waits for what was begun, and lets go of what the backend holds. No collective may follow.
   virtual void shut_down() {}
 

@@ -160,7 +160,7 @@ class PipelineSchedule::Run {
     std::optional<Boundary>& known = program_.outputs[static_cast<size_t>(action.stage - 1)];
     if (!known) {
       const Tensor header = empty({kHeader}, TensorOptions(kInt64).device(kCPU));
-      distributed::recv(header, peer(action), group(), tag(action));
+      distributed::recv(header, peer(action), messages(), tag(action));
       const int64_t* numbers = header.data_ptr<int64_t>();
       known = Boundary{static_cast<ScalarType>(numbers[0]), {numbers + 3, numbers + 3 + numbers[2]}, numbers[1] != 0};
     }
@@ -190,11 +190,11 @@ class PipelineSchedule::Run {
       if (is_done) earlier->wait();  // throws what went wrong
       return is_done;
     });
-    sends_.push_back(distributed::isend(sent, peer(action), group(), tag(action)));
+    sends_.push_back(distributed::isend(sent, peer(action), messages(), tag(action)));
   }
   Arriving receive(const Boundary& boundary, const PipelineAction& action) {
     const Tensor memory = empty(boundary.sizes, TensorOptions(boundary.dtype).device(stage_of(action.stage).device()));
-    return {memory, distributed::irecv(memory, peer(action), group(), tag(action))};
+    return {memory, distributed::irecv(memory, peer(action), messages(), tag(action))};
   }
 
   // The stage at the other end of a message, and its process among all.
@@ -202,7 +202,7 @@ class PipelineSchedule::Run {
     return action.stage + (action.kind == Kind::SEND_FORWARD || action.kind == Kind::RECV_BACKWARD ? 1 : -1);
   }
   int peer(const PipelineAction& action) const {
-    return group()->ranks()[static_cast<size_t>(order_.process_of(peer_stage(action)))];
+    return messages()->ranks()[static_cast<size_t>(order_.process_of(peer_stage(action)))];
   }
   // Names both stages, the direction and the micro-batch; where there are not so many tags, messages of the same tag
   // are received in the order in which they are sent.
@@ -212,8 +212,8 @@ class PipelineSchedule::Run {
     return static_cast<int>(((below * order_.micro_batches + action.micro_batch) * 2 + is_forward) % kTags);
   }
 
-  const distributed::Group& group() const { return group_of(schedule_.stages_); }
-  int rank() const { return group()->rank(); }
+  const distributed::Group& messages() const { return schedule_.messages_; }
+  int rank() const { return messages()->rank(); }
   const PipelineStage& stage_of(int stage) const { return schedule_.stages_[local(stage)]; }
   size_t local(int stage) const { return static_cast<size_t>(stage / order_.processes()); }
   MicroBatch& at(const PipelineAction& action) {
@@ -263,10 +263,13 @@ const PipelineOrder& checked(const PipelineOrder& order, const std::vector<Pipel
 
 PipelineSchedule::PipelineSchedule(std::vector<PipelineStage> stages, const PipelineOrder& order, LossFunction loss)
     : stages_(std::move(stages)),
+      messages_(group_of(stages_)->for_messages()),
       order_(checked(order, stages_)),
       loss_(std::move(loss)),
       training_(program_of(order_)),
-      evaluation_(program_of(forward_only(order_))) {}
+      evaluation_(program_of(forward_only(order_))) {
+  if (!messages_) messages_ = group_of(stages_);
+}
 
 PipelineSchedule::Program PipelineSchedule::program_of(const PipelineOrder& order) const {
   Program program;

@@ -74,6 +74,7 @@ class PipelineSchedule {
   Program program_of(const PipelineOrder& order) const;
 
   std::vector<PipelineStage> stages_;
+  distributed::Group messages_;  // of the stages' processes
   PipelineOrder order_;
   LossFunction loss_;
   Program training_, evaluation_;

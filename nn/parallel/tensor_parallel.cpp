@@ -76,22 +76,29 @@ SplitGroups& split_groups() {
   return all;
 }
 
-// Which of `indices` are among this process's rows, and what they are there; 0 for the others.
-struct OwnIndices {
-  Tensor are_own, local;
-  OwnIndices(const Tensor& indices, int64_t rows, const Group& group) {
-    const Tensor shifted = indices - group->rank() * rows;
-    are_own = shifted.ge(0).logical_and(shifted.lt(rows));
-    local = shifted.mul(are_own);
-  }
-};
-
 void check_indices(const char* who, const Tensor& indices, int64_t rows) {
   if (indices.numel() == 0 || indices.is_meta()) return;
   const int64_t least = indices.min().item<int64_t>(), most = indices.max().item<int64_t>();
   RUSH_CHECK_INDEX(least >= 0 && most < rows, who, ": expected numbers from 0 to ", rows - 1, ", got ",
                    least < 0 ? least : most);
 }
+
+// Which of `indices` are among this process's rows, and what they are there; 0 for the others. On the CPU an index that
+// no process has throws here. An accelerator is not waited for: what takes rows by `local` finds such an index there.
+struct OwnIndices {
+  Tensor are_own, local;
+  OwnIndices(const char* who, const Tensor& indices, int64_t rows, const Group& group) {
+    const int64_t all = rows * group->size();
+    const Tensor shifted = indices - group->rank() * rows;
+    are_own = shifted.ge(0).logical_and(shifted.lt(rows));
+    local = shifted.mul(are_own);
+    if (indices.is_cpu()) {
+      check_indices(who, indices, all);
+    } else {
+      local = where(indices.ge(0).logical_and(indices.lt(all)), local, indices);
+    }
+  }
+};
 
 }  // namespace
 
@@ -168,8 +175,7 @@ VocabParallelEmbeddingImpl::VocabParallelEmbeddingImpl(const Embedding& whole, G
 
 Tensor VocabParallelEmbeddingImpl::forward(const Tensor& indices) {
   const ModuleScope scope(*this);
-  check_indices("VocabParallelEmbedding", indices, weight.size(0) * group_->size());
-  const OwnIndices own(indices, weight.size(0), group_);
+  const OwnIndices own("VocabParallelEmbedding", indices, weight.size(0), group_);
   const Tensor found = functional::embedding(own.local, weight);
   return sum_of(found.mul(own.are_own.unsqueeze(-1)));
 }
@@ -180,12 +186,10 @@ Tensor vocab_parallel_cross_entropy(const Tensor& scores, const Tensor& targets,
       scores.dim() > 0 && targets.sizes() == scores.sizes().slice(0, static_cast<size_t>(scores.dim() - 1)),
       "vocab_parallel_cross_entropy: expected a target for each row of scores ", scores.sizes(), ", got ",
       targets.sizes());
-  const int64_t classes = scores.size(-1);
-  check_indices("vocab_parallel_cross_entropy", targets, classes * group->size());
   Tensor largest = scores.detach().amax(-1, true);
   distributed::all_reduce(largest, distributed::ReduceOp::MAX, group);
   const Tensor shifted = scores - largest;
-  const OwnIndices own(targets, classes, group);
+  const OwnIndices own("vocab_parallel_cross_entropy", targets, scores.size(-1), group);
   const Tensor chosen = gather(shifted, -1, own.local.unsqueeze(-1)).squeeze(-1).mul(own.are_own);
   const Tensor both = sum_from_group(stack({shifted.exp().sum(-1), chosen}), group);
   return (both.select(0, 0).log() - both.select(0, 1)).mean();

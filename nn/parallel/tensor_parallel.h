@@ -78,13 +78,15 @@ class VocabParallelEmbeddingImpl final : public SplitModule {
  public:
   VocabParallelEmbeddingImpl(const Embedding& whole, distributed::Group group,
                              const ParallelLinearOptions& options = {});
-  /// Indices of any shape -> (..., width). With `sequence_dim` the result is split in it.
+  /// Indices of any shape -> (..., width). With `sequence_dim` the result is split in it. Throws IndexError for an
+  /// index of no row: on an accelerator, when the host next waits for it.
   Tensor forward(const Tensor& indices);
 };
 
 /// The mean cross entropy of scores (..., classes / processes) that are split in their last dimension, and targets
 /// (...) of integers: a number, the same on all processes. No process ever has all scores of a row. Throws IndexError
-/// for a target that is no class, and ValueError for targets of another shape.
+/// for a target that is no class, on an accelerator when the host next waits for it, and ValueError for targets of
+/// another shape.
 Tensor vocab_parallel_cross_entropy(const Tensor& scores, const Tensor& targets, const distributed::Group& group);
 
 }  // namespace parallel
