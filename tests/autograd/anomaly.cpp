@@ -3,10 +3,14 @@
 #include <doctest/doctest.h>
 
 #include "rushlight.h"
+#include "tests/autograd/leaf.h"
+#include "tests/text.h"
 
 using namespace rush;
 using autograd::AnomalyMode;
 using autograd::DetectAnomalyGuard;
+using rush::testing::contains;
+using rush::testing::leaf_of;
 
 // Not in an unnamed namespace, and not inlined: their names are looked for in stacks.
 namespace anomaly_test {
@@ -27,8 +31,6 @@ namespace anomaly_test {
 
 namespace {
 
-Tensor leaf() { return tensor({1.0, 2.0}, kFloat64).requires_grad_(); }
-
 template <class Fn>
 std::string message_of(Fn fn) {
   try {
@@ -39,16 +41,10 @@ std::string message_of(Fn fn) {
   return "no error";
 }
 
-bool contains(const std::string& text, std::string_view part) {
-  const bool found = text.find(part) != text.npos;
-  if (!found) MESSAGE(text, " lacks ", part);
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("a nan gradient names the derivative, the operator and the function that called it") {
-  const Tensor x = leaf();
+  const Tensor x = leaf_of({1, 2});
   const Tensor quiet = anomaly_test::square_root_of_nothing(x);
   quiet.sum().backward();
   CHECK(isnan(x.grad()).all().item<bool>());
@@ -66,7 +62,7 @@ TEST_CASE("a nan gradient names the derivative, the operator and the function th
 }
 
 TEST_CASE("other errors of a derivative tell their forward call too, and keep their type") {
-  const Tensor x = leaf();
+  const Tensor x = leaf_of({1, 2});
   const DetectAnomalyGuard guard;
   const std::string message = message_of([&] { anomaly_test::write_in_place(x); });
   CHECK(contains(message, "modified by an inplace operation"));
@@ -92,14 +88,14 @@ TEST_CASE("in double backward the forward call of the derivative is told as well
 
 TEST_CASE("it works in place and through views") {
   const DetectAnomalyGuard guard;
-  const Tensor x = leaf();
+  const Tensor x = leaf_of({1, 2});
   Tensor y = x * 1.0;
   y.narrow(0, 0, 1).mul_(0).sqrt_();
   CHECK(contains(message_of([&] { y.sum().backward(); }), "its forward call was aten::mul_"));
 }
 
 TEST_CASE("a graph made while it was off cannot tell; nan checks can be left out") {
-  const Tensor x = leaf();
+  const Tensor x = leaf_of({1, 2});
   const Tensor y = (x * 0.0).sqrt().sum();
   {
     const DetectAnomalyGuard guard(false);

@@ -7,14 +7,14 @@
 
 #include "core/dispatch/registry.h"
 #include "tests/autograd/autocast_calls.h"
+#include "tests/autograd/leaf.h"
 
 using namespace rush;
 using namespace rush::testing;
 using autocast::Autocast;
+using rush::testing::random_leaf;
 
 namespace {
-
-Tensor random_leaf(IntArrayRef sizes) { return randn(sizes).requires_grad_(); }
 
 bool is_on() { return autocast::is_autocast_enabled(kCPU); }
 

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "rushlight.h"
+#include "tests/autograd/leaf.h"
 #include "tests/compute_sanitizer.h"
 
 using namespace rush;
 using autograd::checkpoint;
+using rush::testing::random_leaf;
 
 namespace {
-
-Tensor leaf(IntArrayRef sizes) { return randn(sizes, TensorOptions(kFloat64)).requires_grad_(); }
 
 int64_t allocated() { return allocator(kCPU).stats().allocated; }
 
@@ -22,7 +22,8 @@ int64_t allocated() { return allocator(kCPU).stats().allocated; }
 
 TEST_CASE("checkpointed gradients are those of the function, weights that it captures included") {
   manual_seed(1);
-  const Tensor x = leaf({4, 3}), other = leaf({4, 3}), w = leaf({3, 3});
+  const Tensor x = random_leaf({4, 3}, kFloat64), other = random_leaf({4, 3}, kFloat64),
+               w = random_leaf({3, 3}, kFloat64);
   int runs = 0;
   const auto fn = [&](const Tensors& in) {
     ++runs;
@@ -83,7 +84,7 @@ TEST_CASE("it keeps only the inputs, and frees what it recomputed") {
 
 TEST_CASE("double backward, retained graphs and checkpoints within checkpoints") {
   manual_seed(3);
-  const Tensor x = leaf({3}), w = leaf({3});
+  const Tensor x = random_leaf({3}, kFloat64), w = random_leaf({3}, kFloat64);
   const auto inner = [&](const Tensor& t) { return (t * w).exp(); };
   const auto outer = [&](const Tensors& in) {
     const Tensor h = in[0].tanh();
@@ -105,7 +106,7 @@ TEST_CASE("a chain of checkpoints with operators in place, whose input requires 
   manual_seed(5);
   const Tensor x = randn({8, 4}, TensorOptions(kFloat64));  // no gradient of its own
   std::vector<Tensor> weights;
-  for (int i = 0; i < 5; ++i) weights.push_back(leaf({4, 4}));
+  for (int i = 0; i < 5; ++i) weights.push_back(random_leaf({4, 4}, kFloat64));
   const auto run = [&](bool checkpointed) {
     Tensor h = x;
     for (const Tensor& w : weights) {
@@ -152,7 +153,7 @@ TEST_CASE("without recording it is a plain call") {
 }
 
 TEST_CASE("what would give wrong gradients is an error") {
-  const Tensor x = leaf({3});
+  const Tensor x = random_leaf({3}, kFloat64);
   CHECK_THROWS_AS(checkpoint(std::function<Tensor(const Tensor&)>(), x), ValueError);
 
   int runs = 0;

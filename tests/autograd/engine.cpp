@@ -6,27 +6,15 @@
 #include <vector>
 
 #include "rushlight.h"
+#include "tests/autograd/leaf.h"
 #include "tests/compute_sanitizer.h"
 
 using namespace rush;
-
-namespace {
-
-Tensor leaf(std::initializer_list<double> values) {
-  return tensor(ArrayRef<double>(values), kFloat64).requires_grad_();
-}
-
-std::vector<double> list(const Tensor& t) {
-  std::vector<double> values;
-  const Tensor flat = t.detach().contiguous().view({-1});
-  for (int64_t i = 0; i < flat.numel(); ++i) values.push_back(flat[i].item<double>());
-  return values;
-}
-
-}  // namespace
+using rush::testing::leaf_of;
+using rush::testing::list;
 
 TEST_CASE("gradients of a tensor used several times are summed") {
-  const Tensor x = leaf({2, 3});
+  const Tensor x = leaf_of({2, 3});
   (x * x + x).sum().backward();
   CHECK(list(x.grad()) == std::vector<double>{5, 7});
   // A second pass adds to what is there.
@@ -45,7 +33,7 @@ TEST_CASE("gradients are summed over broadcast dimensions and cast to the input'
 }
 
 TEST_CASE("a graph is freed by its backward pass unless it is retained") {
-  const Tensor x = leaf({1, 2});
+  const Tensor x = leaf_of({1, 2});
   const Tensor y = (x * x).sum();
   y.backward({}, true);
   y.backward();
@@ -58,19 +46,19 @@ TEST_CASE("a graph is freed by its backward pass unless it is retained") {
 }
 
 TEST_CASE("grad returns gradients and leaves .grad alone") {
-  const Tensor x = leaf({1, 2}), z = leaf({5, 6});
+  const Tensor x = leaf_of({1, 2}), z = leaf_of({5, 6});
   const Tensor y = x * x * z;
   const Tensors g = autograd::grad(y.sum(), {x, z});
   CHECK(list(g[0]) == std::vector<double>{10, 24});
   CHECK(list(g[1]) == std::vector<double>{1, 4});
   CHECK_FALSE(x.grad().defined());
-  const Tensor unused = leaf({1});
+  const Tensor unused = leaf_of({1});
   CHECK_THROWS_AS(autograd::grad((x * 2).sum(), unused), Error);
   CHECK_FALSE(autograd::grad((x * 2).sum(), {unused}, {}, {}, false, true)[0].defined());
 }
 
 TEST_CASE("grad with respect to a tensor inside the graph, and to an input of one of its consumers") {
-  const Tensor x = leaf({3});
+  const Tensor x = leaf_of({3});
   const Tensor y = x * x;
   const Tensor z = y * y;
   const Tensors g = autograd::grad(z, {y, x});
@@ -79,7 +67,7 @@ TEST_CASE("grad with respect to a tensor inside the graph, and to an input of on
 }
 
 TEST_CASE("higher derivatives through create_graph") {
-  const Tensor x = leaf({2});
+  const Tensor x = leaf_of({2});
   Tensor d = x * x * x * x;
   for (const double expected : {32.0, 48.0, 48.0, 24.0}) {
     d = autograd::grad(d, x, {}, true, true)[0];
@@ -88,7 +76,7 @@ TEST_CASE("higher derivatives through create_graph") {
 }
 
 TEST_CASE("backward with inputs accumulates only into those") {
-  const Tensor x = leaf({2}), w = leaf({3});
+  const Tensor x = leaf_of({2}), w = leaf_of({3});
   const Tensor y = x * w;
   y.backward({}, false, false, TensorList(w));
   CHECK(w.grad().item<double>() == 2);
@@ -96,7 +84,7 @@ TEST_CASE("backward with inputs accumulates only into those") {
 }
 
 TEST_CASE("hooks see and replace gradients; removed ones do not run") {
-  const Tensor x = leaf({1, 2});
+  const Tensor x = leaf_of({1, 2});
   const Tensor y = x * 3;
   std::vector<double> seen;
   y.register_hook([&](const Tensor& g) { seen = list(g); });
@@ -112,7 +100,7 @@ TEST_CASE("hooks see and replace gradients; removed ones do not run") {
 }
 
 TEST_CASE("retain_grad keeps the gradient of a tensor that is not a leaf") {
-  const Tensor x = leaf({1, 2});
+  const Tensor x = leaf_of({1, 2});
   const Tensor y = x * 3;
   y.retain_grad();
   (y * y).sum().backward();
@@ -142,7 +130,7 @@ TEST_CASE("retain_grad keeps the gradient of a tensor that is not a leaf") {
 }
 
 TEST_CASE("guards decide what is recorded, detach leaves the graph") {
-  const Tensor x = leaf({1});
+  const Tensor x = leaf_of({1});
   {
     const NoGradGuard no_grad;
     CHECK_FALSE((x * 2).requires_grad());
@@ -168,7 +156,7 @@ TEST_CASE("guards decide what is recorded, detach leaves the graph") {
 }
 
 TEST_CASE("bad calls are one-line errors") {
-  const Tensor x = leaf({1, 2});
+  const Tensor x = leaf_of({1, 2});
   CHECK_THROWS_AS(x.backward(), Error);
   CHECK_THROWS_AS(ones({1}).backward(), Error);
   CHECK_THROWS_AS((x * 2).backward(ones({3}, kFloat64)), ValueError);
@@ -177,7 +165,7 @@ TEST_CASE("bad calls are one-line errors") {
 }
 
 TEST_CASE("a graph of a million nodes is walked and freed without recursion") {
-  const Tensor x = leaf({1});
+  const Tensor x = leaf_of({1});
   const Tensor b = tensor({1.0}, kFloat64);
   const int nodes = testing::length_of_long_chain(1000000);
   Tensor y = x;
@@ -192,7 +180,7 @@ TEST_CASE("a graph of a million nodes is walked and freed without recursion") {
 }
 
 TEST_CASE("threads run their own backward passes over shared leaves' graphs") {
-  const Tensor shared = leaf({2});
+  const Tensor shared = leaf_of({2});
   std::vector<std::thread> threads;
   std::vector<double> results(4);
   for (int t = 0; t < 4; ++t) {
@@ -221,7 +209,7 @@ TEST_CASE("threads add to the gradient of a leaf that they share") {
 }
 
 TEST_CASE("a consumer recorded by another thread comes before what it consumed") {
-  const Tensor x = leaf({3});
+  const Tensor x = leaf_of({3});
   Tensor y = x;
   std::thread([&] {
     for (int i = 0; i < 100; ++i) y = y * 1.0;
@@ -233,14 +221,14 @@ TEST_CASE("a consumer recorded by another thread comes before what it consumed")
 }
 
 TEST_CASE("a gradient on another device than its tensor is refused") {
-  const Tensor x = leaf({1, 2});
+  const Tensor x = leaf_of({1, 2});
   const Device other = get_default_device().is_cpu() ? Device(kMeta) : Device(kCPU);
   CHECK_THROWS_AS((x * 2).backward(ones({2}, TensorOptions(kFloat64).device(other))), ValueError);
   CHECK_FALSE(x.grad().defined());
 }
 
 TEST_CASE("a leaf that set_data has changed gets gradients of its new shape") {
-  const Tensor x = leaf({1, 2});
+  const Tensor x = leaf_of({1, 2});
   const Tensor before = x * 2;  // keeps alive what accumulates into the leaf
   x.set_data(tensor({1., 2., 3.}, kFloat32));
   (x * 3).sum().backward();

@@ -6,23 +6,14 @@
 
 #include "rushlight.h"
 #include "tests/compute_sanitizer.h"
+#include "tests/text.h"
 
 using namespace rush;
 using autograd::to_dot;
+using rush::testing::contains;
+using rush::testing::count;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  const bool found = text.find(part) != text.npos;
-  if (!found) MESSAGE(text, " lacks ", part);
-  return found;
-}
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t n = 0;
-  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
-  return n;
-}
 
 std::string number(const Tensor& t) { return "#" + std::to_string(t.grad_fn()->sequence_nr()); }
 

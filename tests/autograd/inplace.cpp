@@ -5,26 +5,14 @@
 #include <vector>
 
 #include "rushlight.h"
+#include "tests/autograd/leaf.h"
 
 using namespace rush;
-
-namespace {
-
-Tensor leaf(std::initializer_list<double> values) {
-  return tensor(ArrayRef<double>(values), kFloat64).requires_grad_();
-}
-
-std::vector<double> list(const Tensor& t) {
-  std::vector<double> values;
-  const Tensor flat = t.detach().contiguous().view({-1});
-  for (int64_t i = 0; i < flat.numel(); ++i) values.push_back(flat[i].item<double>());
-  return values;
-}
-
-}  // namespace
+using rush::testing::leaf_of;
+using rush::testing::list;
 
 TEST_CASE("in-place operators save what they overwrite when the gradient needs it") {
-  const Tensor x = leaf({1, 2}), w = leaf({3, 4});
+  const Tensor x = leaf_of({1, 2}), w = leaf_of({3, 4});
   const Tensor y = x * 2;
   y.mul_(w);
   y.sum().backward();
@@ -33,7 +21,7 @@ TEST_CASE("in-place operators save what they overwrite when the gradient needs i
 }
 
 TEST_CASE("writing a view changes its base's history") {
-  const Tensor x = leaf({1, 2, 3, 4});
+  const Tensor x = leaf_of({1, 2, 3, 4});
   const Tensor y = x * 2;
   y[1].mul_(5);
   const Tensor upper = y.view({2, 2})[1];
@@ -45,7 +33,7 @@ TEST_CASE("writing a view changes its base's history") {
 }
 
 TEST_CASE("a view made before its base was written shows the base's new history") {
-  const Tensor w = leaf({3});
+  const Tensor w = leaf_of({3});
   const Tensor base = ones({2}, kFloat64);
   const Tensor view = base[0];
   CHECK_FALSE(view.requires_grad());
@@ -56,7 +44,7 @@ TEST_CASE("a view made before its base was written shows the base's new history"
 }
 
 TEST_CASE("copy_ into a view routes the gradient to the source and cuts it from the old value") {
-  const Tensor x = leaf({1, 2}), s = leaf({5});
+  const Tensor x = leaf_of({1, 2}), s = leaf_of({5});
   const Tensor y = x * 1;
   y[0].copy_(s[0]);
   (y * y).sum().backward();
@@ -65,7 +53,7 @@ TEST_CASE("copy_ into a view routes the gradient to the source and cuts it from 
 }
 
 TEST_CASE("a saved tensor that was written since is reported with its operator's versions") {
-  const Tensor x = leaf({1, 2});
+  const Tensor x = leaf_of({1, 2});
   const Tensor y = x * 2;
   const Tensor z = y * y;
   y.add_(1);
@@ -82,7 +70,7 @@ TEST_CASE("a saved tensor that was written since is reported with its operator's
 }
 
 TEST_CASE("what may not be written in place") {
-  const Tensor x = leaf({1, 2});
+  const Tensor x = leaf_of({1, 2});
   CHECK_THROWS_AS(x.mul_(2), Error);
   CHECK_THROWS_AS(x[0].mul_(2), Error);
   CHECK(list(x) == std::vector<double>{1, 2});

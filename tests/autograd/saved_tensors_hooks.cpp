@@ -3,15 +3,13 @@
 #include <doctest/doctest.h>
 
 #include "rushlight.h"
+#include "tests/autograd/leaf.h"
 
 using namespace rush;
 using autograd::SavedTensorsHooks;
+using rush::testing::leaf_of;
 
 namespace {
-
-Tensor leaf(std::initializer_list<double> values) {
-  return tensor(ArrayRef<double>(values), kFloat64).requires_grad_();
-}
 
 bool same(const Tensor& a, std::initializer_list<double> values) {
   return a.equal(tensor(ArrayRef<double>(values), kFloat64));
@@ -33,7 +31,7 @@ struct Halver {
 }  // namespace
 
 TEST_CASE("saved tensors go through the hooks and come back from them") {
-  const Tensor a = leaf({1, 2}), b = leaf({3, 0.1});
+  const Tensor a = leaf_of({1, 2}), b = leaf_of({3, 0.1});
   Halver halver;
   const Tensor y = a * b;  // saves two inputs
   CHECK(halver.packed == 2);
@@ -48,7 +46,7 @@ TEST_CASE("saved tensors go through the hooks and come back from them") {
 }
 
 TEST_CASE("pack gets a tensor outside the graph, and neither hook is recorded") {
-  const Tensor x = leaf({1, 2});
+  const Tensor x = leaf_of({1, 2});
   bool outside = true;
   const SavedTensorsHooks hooks(
       [&](const Tensor& t) {
@@ -64,7 +62,7 @@ TEST_CASE("pack gets a tensor outside the graph, and neither hook is recorded") 
 }
 
 TEST_CASE("the innermost hooks count, their effect ends with their scope, and what was packed outlives it") {
-  const Tensor x = leaf({2});
+  const Tensor x = leaf_of({2});
   std::string log;
   const auto hook = [&](char name) {
     return std::make_unique<SavedTensorsHooks>(
@@ -91,13 +89,13 @@ TEST_CASE("double backward flows through packed inputs and outputs") {
   const SavedTensorsHooks hooks([](const Tensor& t) { return std::any(t.clone()); },
                                 [](const std::any& kept) { return std::any_cast<const Tensor&>(kept); });
   const auto fn = [](const Tensors& in) { return Tensors{(in[0] * in[1]).exp() / in[1], in[0].tanh()}; };
-  const Tensors inputs{leaf({0.5, -1}), leaf({2, 0.75})};
+  const Tensors inputs{leaf_of({0.5, -1}), leaf_of({2, 0.75})};
   CHECK(autograd::gradcheck(fn, inputs));
   CHECK(autograd::gradgradcheck(fn, inputs));
 }
 
 TEST_CASE("an operator that works in place packs the value that it overwrites") {
-  const Tensor x = leaf({2, 3});
+  const Tensor x = leaf_of({2, 3});
   const SavedTensorsHooks hooks([](const Tensor& t) { return std::any(t); },
                                 [](const std::any& kept) { return std::any_cast<const Tensor&>(kept); });
   Tensor y = x * 1.0;
@@ -116,7 +114,7 @@ TEST_CASE("a custom function's saved tensors are packed") {
       return {g[0] * ctx->get_saved_variables()[0] * 2.0};
     }
   };
-  const Tensor x = leaf({2});
+  const Tensor x = leaf_of({2});
   Halver halver;
   Square::apply(x).backward();
   CHECK(halver.packed == 1);
@@ -125,7 +123,7 @@ TEST_CASE("a custom function's saved tensors are packed") {
 }
 
 TEST_CASE("a backward pass frees what was packed, unless the graph is retained") {
-  const Tensor x = leaf({2});
+  const Tensor x = leaf_of({2});
   const auto token = std::make_shared<int>(0);
   Tensor y;
   {
@@ -143,7 +141,7 @@ TEST_CASE("a backward pass frees what was packed, unless the graph is retained")
 }
 
 TEST_CASE("hooks that misbehave are one-line errors") {
-  const Tensor x = leaf({2});
+  const Tensor x = leaf_of({2});
   const auto identity = [](const std::any& kept) { return std::any_cast<const Tensor&>(kept); };
   CHECK_THROWS_AS(SavedTensorsHooks(nullptr, identity), ValueError);
   CHECK(SavedTensorsHooks::current() == nullptr);

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "rushlight.h"
+#include "tests/compile/graph_calls.h"
 #include "tests/compile/same_bits.h"
 #include "tests/num_threads_guard.h"
 
 using namespace rush;
+using rush::testing::fused_calls;
 namespace F = nn::functional;
 
 namespace {
@@ -53,12 +55,6 @@ std::vector<Tensor> train(bool is_compiled, const std::vector<int64_t>& batches,
   for (const auto& tensors : {net->parameters(), net->buffers()})
     results.insert(results.end(), tensors.begin(), tensors.end());
   return results;
-}
-
-size_t fused_calls(const Graph& graph) {
-  size_t count = 0;
-  for (const Graph::Call& call : graph.calls) count += call.fused ? 1 : 0;
-  return count;
 }
 
 }  // namespace

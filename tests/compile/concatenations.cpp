@@ -6,30 +6,25 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/compile/compile.h"
 #include "autograd/compile/fusion.h"
 #include "autograd/compile/graph_module.h"
 #include "autograd/compile/passes.h"
 #include "rushlight.h"
+#include "tests/compile/graph_calls.h"
 #include "tests/compile/same_bits.h"
 
 using namespace rush;
+using rush::testing::calls_of;
 
 namespace {
-
-using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-
-size_t calls_of(const Graph& graph, std::string_view name) {
-  size_t count = 0;
-  for (const Graph::Call& call : graph.calls) count += call.op && call.op->name() == name;
-  return count;
-}
 
 struct Left {
   size_t cats, loops, calls;  // of loops' calls, views apart
 };
 
 // What the passes leave of a function's calls, which must compute the same.
-Left left_of(const Function& function, const std::vector<Tensor>& inputs) {
+Left left_of(const compiler::Function& function, const std::vector<Tensor>& inputs) {
   const NoGradGuard no_grad;
   Graph graph = make_fx(function, inputs);
   const std::vector<Tensor> expected = GraphModule(graph)(inputs);
@@ -98,7 +93,7 @@ TEST_CASE("parts may have other sizes, lie anywhere, and several results be made
 
 TEST_CASE("cat stays where the whole is read, or where it could be read too late") {
   const std::vector<Tensor> inputs = {randn({4, 6}), randn({4, 6}), randn({6, 4})};
-  const auto cats = [&](const Function& function) { return left_of(function, inputs).cats; };
+  const auto cats = [&](const compiler::Function& function) { return left_of(function, inputs).cats; };
   using In = const std::vector<Tensor>&;
   CHECK(cats([](In in) { return std::vector{cat({in[0], in[1]}).mul(2)}; }) == 0);
   CHECK(cats([](In in) { return std::vector{cat({in[0], in[1]})}; }) == 1);                // nothing follows

@@ -16,7 +16,7 @@ namespace {
 // What a training leaves that reads its loss, or its gradients' norm, `where`: all that it logs, its weights and its
 // statistics.
 enum class Where { BeforeBackward, InClipping, AtTheEnd, Nowhere };
-std::vector<Tensor> train(bool is_compiled, Where where) {
+std::vector<Tensor> train_reading(bool is_compiled, Where where) {
   manual_seed(1);
   nn::Sequential net(nn::Linear(8, 32), nn::BatchNorm1d(32), nn::GELU(), nn::Dropout(0.2), nn::Linear(32, 3));
   optim::AdamW optimizer(net->parameters(), 1e-2);
@@ -66,10 +66,10 @@ std::vector<Tensor> train(bool is_compiled, Where where) {
 
 TEST_CASE("a training step that reads its loss trains as it does, and logs each loss") {
   const testing::Warnings warnings;
-  testing::check_equal(train(true, Where::AtTheEnd), train(false, Where::AtTheEnd));
-  testing::check_equal(train(true, Where::BeforeBackward), train(false, Where::BeforeBackward));
-  testing::check_equal(train(true, Where::InClipping), train(false, Where::InClipping));
-  testing::check_equal(train(true, Where::Nowhere), train(false, Where::Nowhere));
+  testing::check_equal(train_reading(true, Where::AtTheEnd), train_reading(false, Where::AtTheEnd));
+  testing::check_equal(train_reading(true, Where::BeforeBackward), train_reading(false, Where::BeforeBackward));
+  testing::check_equal(train_reading(true, Where::InClipping), train_reading(false, Where::InClipping));
+  testing::check_equal(train_reading(true, Where::Nowhere), train_reading(false, Where::Nowhere));
   REQUIRE(warnings.all().size() == 3);
   CHECK(warnings.all()[0].starts_with("compile: the function runs as it stands from there on: it reads a number"));
 }

@@ -17,7 +17,7 @@ using rush::testing::TemporaryFolder;
 
 namespace {
 
-nn::Sequential make_net() {
+nn::Sequential make_conv_net() {
   manual_seed(1);
   nn::Sequential net(nn::Conv2d(nn::Conv2dOptions(1, 4, 3)), nn::BatchNorm2d(4), nn::ReLU(nn::ReLUOptions(true)),
                      nn::MaxPool2d(2), nn::Flatten(), nn::Linear(4 * 3 * 3, 16), nn::GELU(), nn::Dropout(0.3),
@@ -44,7 +44,7 @@ std::string with_graph(const std::string& path, const std::string& from, const s
 TEST_CASE("a net that is exported and loaded is the net, at any batch size") {
   const NoGradGuard no_grad;
   const TemporaryFolder folder;
-  nn::Sequential net = make_net();
+  nn::Sequential net = make_conv_net();
   const auto forward = [&](const Tensor& x) { return net->forward(x); };
   export_graph(forward, {randn({3, 1, 8, 8})}, folder / "net.rush", {.dynamic = {{0, 0, "batch"}}});
   const LoadedGraph loaded = load_graph(folder / "net.rush", get_default_device());

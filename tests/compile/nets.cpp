@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kSteps = 5;
 
 // Losses of a few steps, and what they leave in the net.
-std::vector<Tensor> train(const std::string& name, bool is_compiled, double memory_budget = 1) {
+std::vector<Tensor> train_workload(const std::string& name, bool is_compiled, double memory_budget = 1) {
   manual_seed(3);
   const plain::Workload workload = plain::make_workload(name, /*is_small=*/true);
   plain::Training step(workload, /*is_capturable=*/false);
@@ -43,7 +43,8 @@ TEST_CASE("nets train as they do without the compiler") {
   globalContext().setDeterministicAlgorithms(true);
   for (const std::string& name : plain::names_of_nets()) {
     CAPTURE(name);
-    const std::vector<Tensor> a = train(name, true), b = train(name, false), within_budget = train(name, true, 0);
+    const std::vector<Tensor> a = train_workload(name, true), b = train_workload(name, false),
+                              within_budget = train_workload(name, true, 0);
     REQUIRE(a.size() == b.size());
     const size_t compared = a[0].device().is_cpu() ? a.size() : kSteps;
     for (size_t i = 0; i < compared; ++i) {

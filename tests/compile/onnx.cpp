@@ -26,8 +26,6 @@ using rush::testing::TemporaryFolder;
 
 namespace {
 
-using Tensors = std::vector<Tensor>;
-
 struct Case {
   std::string name;
   compiler::Function function;
@@ -45,7 +43,7 @@ Case case_of(const std::string& name, Net net, const Tensor& input,
 
 // Statistics of a training, so that a batch norm in eval mode is not the identity.
 template <class Net>
-Net trained(Net net, const Tensor& input) {
+Net with_statistics(Net net, const Tensor& input) {
   net->train();
   net->forward(input);
   return net;
@@ -56,12 +54,13 @@ Tensor tokens(int64_t batch, int64_t time) { return randint(0, 65, {batch, time}
 std::vector<Case> examples_nets() {
   std::vector<Case> cases;
   const Tensor digits = randn({3, 1, 28, 28}), image = randn({2, 3, 64, 64}), sounds = randn({3, 32, 65});
-  cases.push_back(case_of("mnist", trained(examples::Net(), digits), digits));
-  cases.push_back(case_of("resnet18", trained(examples::ResNet(examples::ResNetConfig::of("resnet18")), image), image));
+  cases.push_back(case_of("mnist", with_statistics(examples::Net(), digits), digits));
+  cases.push_back(
+      case_of("resnet18", with_statistics(examples::ResNet(examples::ResNetConfig::of("resnet18")), image), image));
   examples::ResNetConfig bottlenecks = examples::ResNetConfig::of("resnet50");
   bottlenecks.depths = {1, 1, 1, 1};
-  cases.push_back(case_of("resnet_of_bottlenecks", trained(examples::ResNet(bottlenecks), image), image));
-  cases.push_back(case_of("spectrogram", trained(examples::SoundNet(), sounds), sounds));
+  cases.push_back(case_of("resnet_of_bottlenecks", with_statistics(examples::ResNet(bottlenecks), image), image));
+  cases.push_back(case_of("spectrogram", with_statistics(examples::SoundNet(), sounds), sounds));
   examples::GPTConfig config;
   config.vocab_size = 65;
   config.block_size = 32;

@@ -23,8 +23,6 @@ using rush::testing::TemporaryFolder;
 
 namespace {
 
-using Tensors = std::vector<Tensor>;
-
 // Attributes.
 ProtoMessage named(const char* name) { return ProtoMessage().text(1, name); }
 ProtoMessage number(const char* name, int64_t value) { return named(name).integer(3, value); }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/compile/compile.h"
 #include "autograd/compile/graph_module.h"
 #include "autograd/compile/passes.h"
 #include "rushlight.h"
@@ -15,9 +16,7 @@ namespace {
 
 constexpr int64_t kRows = 512, kDepth = 512, kClasses = 517, kWhole = 520;
 
-using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-
-std::vector<Tensor> inputs_of(ScalarType dtype, int64_t classes) {
+std::vector<Tensor> layer_inputs(ScalarType dtype, int64_t classes) {
   manual_seed(1);
   return {(0.1 * randn({2, kRows / 2, kDepth})).to(dtype), (0.1 * randn({classes, kDepth})).to(dtype),
           randn({classes}).to(dtype), randint(0, classes, {kRows}, kInt64)};
@@ -29,7 +28,7 @@ struct Padded {
 };
 
 // What the pass makes of a function's calls, which must compute the same.
-Padded pad(const Function& function, const std::vector<Tensor>& inputs, bool pads_outputs = false) {
+Padded pad(const compiler::Function& function, const std::vector<Tensor>& inputs, bool pads_outputs = false) {
   const NoGradGuard no_grad;
   Graph graph = make_fx(function, inputs);
   const std::vector<Tensor> expected = GraphModule(graph)(inputs);
@@ -50,7 +49,7 @@ Padded pad(const Function& function, const std::vector<Tensor>& inputs, bool pad
 }
 
 // A layer, the gradient of its loss in the scores' place, and what goes back from there.
-std::vector<Tensor> trained(const std::vector<Tensor>& in, const OptionalTensor& bias) {
+std::vector<Tensor> layer_with_gradients(const std::vector<Tensor>& in, const OptionalTensor& bias) {
   Tensor scores = rush::linear(in[0], in[1], bias).view({-1, in[1].size(0)});
   const Tensor scale = full({}, 1.0 / kRows), rows = in[0].view({-1, kDepth});
   const Tensor loss = cross_entropy_gradient_(scores, in[3], -100, scale);
@@ -63,11 +62,11 @@ std::vector<Tensor> trained(const std::vector<Tensor>& in, const OptionalTensor&
 TEST_CASE("a loss's scores lie in padded rows, and the products before and after read and write the whole") {
   for (const ScalarType dtype : {kBFloat16, kFloat16}) {
     CAPTURE(dtype);
-    const std::vector<Tensor> inputs = inputs_of(dtype, kClasses);
-    const Padded with = pad([](const auto& in) { return trained(in, in[2]); }, inputs);
+    const std::vector<Tensor> inputs = layer_inputs(dtype, kClasses);
+    const Padded with = pad([](const auto& in) { return layer_with_gradients(in, in[2]); }, inputs);
     CHECK(with.is_padded);
     CHECK(with.results[2].is_contiguous());
-    CHECK(pad([](const auto& in) { return trained(in, std::nullopt); }, inputs).is_padded);
+    CHECK(pad([](const auto& in) { return layer_with_gradients(in, std::nullopt); }, inputs).is_padded);
     const auto without_bias = [](const auto& in) {
       Tensor scores = rush::linear(in[0], in[1]).view({-1, in[1].size(0)});
       const Tensor loss = cross_entropy_gradient_(scores, in[3]);
@@ -80,14 +79,17 @@ TEST_CASE("a loss's scores lie in padded rows, and the products before and after
     };
     CHECK_FALSE(pad(turned, inputs).is_padded);
   }
-  CHECK_FALSE(pad([](const auto& in) { return trained(in, in[2]); }, inputs_of(kFloat32, kClasses)).is_padded);
-  CHECK_FALSE(pad([](const auto& in) { return trained(in, in[2]); }, inputs_of(kBFloat16, kWhole + 8)).is_padded);
-  CHECK_FALSE(pad([](const auto& in) { return trained(in, in[2]); }, inputs_of(kBFloat16, 21)).is_padded);
+  CHECK_FALSE(
+      pad([](const auto& in) { return layer_with_gradients(in, in[2]); }, layer_inputs(kFloat32, kClasses)).is_padded);
+  CHECK_FALSE(pad([](const auto& in) { return layer_with_gradients(in, in[2]); }, layer_inputs(kBFloat16, kWhole + 8))
+                  .is_padded);
+  CHECK_FALSE(
+      pad([](const auto& in) { return layer_with_gradients(in, in[2]); }, layer_inputs(kBFloat16, 21)).is_padded);
 }
 
 TEST_CASE("a result keeps its rows together unless it may pad them") {
-  const std::vector<Tensor> inputs = inputs_of(kBFloat16, kClasses);
-  const Function layer = [](const auto& in) { return std::vector{rush::linear(in[0], in[1], in[2])}; };
+  const std::vector<Tensor> inputs = layer_inputs(kBFloat16, kClasses);
+  const compiler::Function layer = [](const auto& in) { return std::vector{rush::linear(in[0], in[1], in[2])}; };
   CHECK_FALSE(pad(layer, inputs).is_padded);
   const Padded padded = pad(layer, inputs, true);
   CHECK(padded.is_padded);
@@ -95,13 +97,13 @@ TEST_CASE("a result keeps its rows together unless it may pad them") {
 }
 
 TEST_CASE("a bias that is repeated keeps rows together") {
-  const std::vector<Tensor> inputs = inputs_of(kBFloat16, kClasses);
+  const std::vector<Tensor> inputs = layer_inputs(kBFloat16, kClasses);
   const auto repeated = [](const auto& in) { return std::vector{rush::linear(in[0], in[1], in[2].narrow(0, 0, 1))}; };
   CHECK_FALSE(pad(repeated, inputs, true).is_padded);
 }
 
 TEST_CASE("other readers of the scores, and a weight that is written, keep rows together") {
-  const std::vector<Tensor> inputs = inputs_of(kBFloat16, kClasses);
+  const std::vector<Tensor> inputs = layer_inputs(kBFloat16, kClasses);
   CHECK_FALSE(
       pad([](const auto& in) { return std::vector{rush::linear(in[0], in[1]).relu()}; }, inputs, true).is_padded);
   CHECK_FALSE(pad(

@@ -8,16 +8,13 @@
 
 #include "autograd/compile/passes.h"
 #include "rushlight.h"
+#include "tests/compile/graph_calls.h"
 
 using namespace rush;
 using namespace rush::nn;
+using rush::testing::calls_of;
 
 namespace {
-
-size_t calls_of(const Graph& graph, std::string_view name) {
-  return static_cast<size_t>(
-      std::ranges::count_if(graph.calls, [&](const Graph::Call& call) { return call.op && call.op->name() == name; }));
-}
 
 // What a function gives on a and b, and its graph, before and after the pass.
 struct Both {
@@ -113,7 +110,7 @@ TEST_CASE(
 
 namespace {
 
-struct Trained {
+struct BudgetTraining {
   std::vector<Tensor> results;
   int64_t peak = 0;  // bytes of the CPU, beyond what was there before
   size_t saved = 0;  // tensors that the forward pass gives to the backward pass
@@ -126,7 +123,7 @@ struct OneThread {
   ~OneThread() { set_num_threads(threads); }
 };
 
-Trained train(double budget, bool has_backward) {
+BudgetTraining train_within(double budget, bool has_backward) {
   manual_seed(6);
   Sequential net;
   for (int i = 0; i < 4; ++i) net->extend(*Sequential(Linear(64, 256), GELU(), Linear(256, 64), Tanh()));
@@ -144,7 +141,7 @@ Trained train(double budget, bool has_backward) {
       },
       options);
   auto forward = compile(loss_of, options);
-  Trained trained;
+  BudgetTraining trained;
   for (int i = 0; i < 5; ++i) {
     const Tensor x = randn({512, 64});
     const int64_t before = cpu::memory_allocated();
@@ -171,8 +168,9 @@ TEST_CASE("a training within a budget takes less memory for the same numbers") {
   for (const bool has_backward : {true, false}) {
     CAPTURE(has_backward);
     const OneThread one;
-    const Trained all = train(1, has_backward), some = train(0.8, has_backward), least = train(0, has_backward);
-    for (const Trained* each : {&some, &least}) {
+    const BudgetTraining all = train_within(1, has_backward), some = train_within(0.8, has_backward),
+                         least = train_within(0, has_backward);
+    for (const BudgetTraining* each : {&some, &least}) {
       REQUIRE(each->results.size() == all.results.size());
       for (size_t i = 0; i < all.results.size(); ++i) CHECK(allclose(each->results[i], all.results[i], 1e-5, 1e-6));
     }

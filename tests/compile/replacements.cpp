@@ -11,16 +11,12 @@
 #include <vector>
 
 #include "rushlight.h"
+#include "tests/compile/graph_calls.h"
 
 using namespace rush;
+using rush::testing::calls_of;
 
 namespace {
-
-size_t calls_of(const Graph& graph, std::string_view name) {
-  size_t count = 0;
-  for (const Graph::Call& call : graph.calls) count += call.op && call.op->name() == name;
-  return count;
-}
 
 // A GPU's fused operators round 16-bit numbers once where the others round them twice.
 bool alike(const Tensor& a, const Tensor& b, bool has_16_bits = false) {
@@ -47,12 +43,12 @@ struct BlockImpl : nn::Module {
 };
 RUSH_MODULE(Block);
 
-struct Trained {
+struct BlockTraining {
   std::vector<Tensor> losses, weights;
   std::string graph;
 };
 
-Trained train(bool is_compiled, bool autocasts, double p) {
+BlockTraining train_blocks(bool is_compiled, bool autocasts, double p) {
   manual_seed(3);
   nn::Sequential net(Block(16, p), Block(16, p), nn::LayerNorm(nn::LayerNormOptions({16})));
   net->to(get_default_device());
@@ -71,7 +67,7 @@ Trained train(bool is_compiled, bool autocasts, double p) {
     return loss;
   };
   auto compiled = compile(step);
-  Trained trained;
+  BlockTraining trained;
   for (int i = 0; i < 6; ++i) {
     const Tensor x = randn({5, 3, 16}), y = randn({5, 3, 16});
     trained.losses.push_back((is_compiled ? compiled(x, y) : step(x, y)).detach());
@@ -104,7 +100,7 @@ TEST_CASE("a net of plain modules gets fused operators, and trains as it does wi
     for (const double p : {0.0, 0.25}) {
       CAPTURE(autocasts);
       CAPTURE(p);
-      const Trained compiled = train(true, autocasts, p), plain = train(false, autocasts, p);
+      const BlockTraining compiled = train_blocks(true, autocasts, p), plain = train_blocks(false, autocasts, p);
       CAPTURE(compiled.graph);
       for (size_t i = 0; i < plain.losses.size(); ++i) CHECK(alike(compiled.losses[i], plain.losses[i], autocasts));
       for (size_t i = 0; i < plain.weights.size(); ++i) CHECK(alike(compiled.weights[i], plain.weights[i], autocasts));

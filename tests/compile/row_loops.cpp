@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "rushlight.h"
+#include "tests/compile/graph_calls.h"
 
 using namespace rush;
+using rush::testing::fused_calls;
 
 namespace {
 
-using Function = std::function<Tensor(const Tensor&)>;
+using TensorToTensor = std::function<Tensor(const Tensor&)>;
 
 Tensor softmax_of(const Tensor& x) {
   const Tensor e = (x - x.amax({-1}, true)).exp();
@@ -37,21 +39,15 @@ bool same(const Tensor& a, const Tensor& b) {
   return (a == b).logical_or(a.isnan().logical_and(b.isnan())).all().item<bool>();
 }
 
-size_t loops(const Graph& graph) {
-  size_t count = 0;
-  for (const Graph::Call& call : graph.calls) count += call.fused ? 1 : 0;
-  return count;
-}
-
 // What the function gives, and its gradient for one that depends on what it gives.
-std::tuple<Tensor, Tensor> differentiate(const Function& function, const Tensor& x) {
+std::tuple<Tensor, Tensor> differentiate(const TensorToTensor& function, const Tensor& x) {
   const Tensor y = function(x);
   const Tensor gradient = autograd::grad({y}, {x}, {y.detach() * 0.5 + 1})[0];
   return {y.detach(), gradient};
 }
 
 // The function and its derivative in one graph; returns that.
-Graph check_both_passes(const Function& function, const Tensor& like) {
+Graph check_both_passes(const TensorToTensor& function, const Tensor& like) {
   auto compiled = compile([&](const Tensor& x) { return differentiate(function, x); });
   for (int i = 0; i < 3; ++i) {
     const Tensor x = (like * (i + 1)).detach().requires_grad_();
@@ -64,7 +60,7 @@ Graph check_both_passes(const Function& function, const Tensor& like) {
   return compiled.graph();
 }
 
-void check_forward(const Function& function, const Tensor& x, size_t calls = 1) {
+void check_forward(const TensorToTensor& function, const Tensor& x, size_t calls = 1) {
   const NoGradGuard no_grad;
   auto compiled = compile(function);
   const Tensor expected = function(x);
@@ -80,13 +76,13 @@ TEST_CASE("softmax and norms written out are one loop, with the backward pass") 
     CAPTURE(dtype);
     for (const int64_t columns : {1000, 1024}) {
       const Tensor x = randn({70, columns}).to(dtype), w = randn({columns}).to(dtype), b = randn({columns}).to(dtype);
-      const Function functions[] = {softmax_of, [&](const Tensor& t) { return layer_norm_of(t, w, b); },
-                                    [&](const Tensor& t) { return rms_norm_of(t, w); }, log_sum_exp_of};
-      for (const Function& function : functions) {
+      const TensorToTensor functions[] = {softmax_of, [&](const Tensor& t) { return layer_norm_of(t, w, b); },
+                                          [&](const Tensor& t) { return rms_norm_of(t, w); }, log_sum_exp_of};
+      for (const TensorToTensor& function : functions) {
         const Graph graph = check_both_passes(function, x);
         CAPTURE(graph.print());
         CHECK(graph.calls.size() == 1);
-        CHECK(loops(graph) == 1);
+        CHECK(fused_calls(graph) == 1);
       }
     }
   }
@@ -112,7 +108,7 @@ TEST_CASE("a model's norms, and what stands before and after them, are loops wit
     }
     CHECK(compiled.obstacle().empty());
     // The forward pass, the gradient of the mean, the backward pass, and copies of the gradients.
-    if (is_compiled) CHECK(loops(compiled.graph()) == 4);
+    if (is_compiled) CHECK(fused_calls(compiled.graph()) == 4);
     return results;
   };
   const std::vector<Tensor> a = train(true), b = train(false);
@@ -131,7 +127,7 @@ TEST_CASE("rows divided by numbers of their own have the bits of a division, in 
       x = where(rand({64, columns}).lt(0.01), zeros({}), x);
       x = where(rand({64, columns}).lt(0.01), full({}, -0.0), x);
       x = where(rand({64, columns}).lt(0.0002), full({}, std::numeric_limits<double>::infinity()), x);
-      for (const Function& function : {Function(by_largest), Function(reciprocal)})
+      for (const TensorToTensor& function : {TensorToTensor(by_largest), TensorToTensor(reciprocal)})
         check_forward(function, x.to(dtype));
     }
   }
@@ -144,7 +140,7 @@ TEST_CASE("cross entropy written out, with a gather between its loops") {
   };
   const Graph graph = check_both_passes(cross_entropy_of, randn({70, 257}));
   CAPTURE(graph.print());
-  CHECK(loops(graph) >= 1);
+  CHECK(fused_calls(graph) >= 1);
   CHECK(graph.calls.size() < 16);
 }
 

@@ -13,13 +13,12 @@ namespace F = nn::functional;
 
 namespace {
 
-using Tensors = std::vector<Tensor>;
-using Function = std::function<Tensors(const Tensor&)>;
+using Step = std::function<Tensors(const Tensor&)>;
 
 // A function, or what rush::compile makes of it.
-Function compiled_if(bool is_compiled, const Function& function) {
+Step compiled_if(bool is_compiled, const Step& function) {
   if (!is_compiled) return function;
-  return [compiled = std::make_shared<Compiled<Function>>(function)](const Tensor& x) { return (*compiled)(x); };
+  return [compiled = std::make_shared<Compiled<Step>>(function)](const Tensor& x) { return (*compiled)(x); };
 }
 
 // Whether the program, which is told to compile its functions or not, leaves the same tensors.
@@ -40,7 +39,7 @@ void append(Tensors& all, const Tensors& more) {
 }
 
 // Results of `steps` calls with new inputs. `between` is called after each.
-Tensors results_of(const Function& function, int steps, IntArrayRef sizes,
+Tensors results_of(const Step& function, int steps, IntArrayRef sizes,
                    const std::function<void(int step)>& between = nullptr) {
   Tensors results;
   for (int i = 0; i < steps; ++i) {

@@ -106,6 +106,7 @@ TEST_CASE_TEMPLATE("division neither overflows nor vanishes where the quotient d
   } while (false);
 
 TEST_CASE_TEMPLATE("functions agree with long double", T, float, double){RUSH_FORALL_COMPLEX_FUNCTIONS(CHECK_FUNCTION)}
+#undef CHECK_FUNCTION
 
 TEST_CASE_TEMPLATE("functions that the standard library lacks", T, float, double) {
   const Reference one(1);

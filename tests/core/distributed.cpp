@@ -13,10 +13,8 @@
 #include "nn/modules.h"
 #include "nn/parallel/distributed_data_parallel.h"
 
+namespace rush::distributed {
 namespace {
-
-using namespace rush;
-using namespace rush::distributed;
 
 // The environment with these variables, and without others that a launcher may have set, until its end.
 class Variables {
@@ -248,3 +246,4 @@ TEST_CASE("derivatives of collectives of one process") {
 }
 
 }  // namespace
+}  // namespace rush::distributed

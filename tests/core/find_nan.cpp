@@ -8,12 +8,12 @@
 
 #include "core/dispatch/registry.h"
 #include "rushlight.h"
+#include "tests/not_finite.h"
 
 using namespace rush;
+using rush::testing::kNan;
 
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // The operator of the last NaN that `body` makes; empty where it makes none.
 template <class Body>
@@ -32,10 +32,10 @@ std::string_view made_by(const Body& body) {
 }  // namespace
 
 TEST_CASE("has_nan looks into floating point and complex tensors of any layout, and not at others") {
-  CHECK(has_nan(tensor({1.0, static_cast<double>(kNan)})));
+  CHECK(has_nan(tensor({1.0, kNan})));
   CHECK_FALSE(has_nan(tensor({1.0, std::numeric_limits<double>::infinity()})));
   CHECK(has_nan(full({2}, kNan, kBFloat16)));
-  CHECK(has_nan(view_as_complex(tensor({1.0, static_cast<double>(kNan)}))));
+  CHECK(has_nan(view_as_complex(tensor({1.0, kNan}))));
   CHECK(has_nan(full({2, 2}, kNan).to_sparse()));
   CHECK_FALSE(has_nan(ones({2}, kInt64)));
   CHECK_FALSE(has_nan(empty({2}, kMeta)));

@@ -29,7 +29,7 @@ constexpr bool kIsE4m3fn = std::is_same_v<T, Float8_e4m3fn>;
 // The definition: sign, exponent and fraction bits, evaluated in double. The independent reference. Where the format
 // has no finite number, `beyond` gives the one that would follow.
 template <class T>
-double value_of_bits(int bits, bool beyond = false) {
+double value_of_code(int bits, bool beyond = false) {
   constexpr int kFraction = kIsE4m3fn<T> ? 3 : 2, kBias = kIsE4m3fn<T> ? 7 : 15;
   const int magnitude = bits & 0x7f, exponent = magnitude >> kFraction, fraction = magnitude & ((1 << kFraction) - 1);
   const double sign = bits & 0x80 ? -1.0 : 1.0;
@@ -47,11 +47,11 @@ int nearest(float value) {
   constexpr int kBeyond = kIsE4m3fn<T> ? 0x7f : 0x7c;  // NaN; infinity
   if (std::isnan(value)) return sign | 0x7f;
   const double magnitude = std::abs(static_cast<double>(value));
-  if (magnitude >= value_of_bits<T>(kBeyond, true)) return sign | kBeyond;
+  if (magnitude >= value_of_code<T>(kBeyond, true)) return sign | kBeyond;
   int best = 0;
   for (int code = 0; code <= kBeyond; ++code) {
-    const double distance = std::abs(value_of_bits<T>(code, true) - magnitude);
-    const double least = std::abs(value_of_bits<T>(best, true) - magnitude);
+    const double distance = std::abs(value_of_code<T>(code, true) - magnitude);
+    const double least = std::abs(value_of_code<T>(best, true) - magnitude);
     if (distance < least || (distance == least && code % 2 == 0)) best = code;
   }
   return sign | best;
@@ -62,7 +62,7 @@ TEST_CASE_TEMPLATE("each of the 256 codes means what its bits say and survives t
   int mistakes = 0, nans = 0;
   for (int code = 0; code < 256; ++code) {
     const float value = T::from_bits(static_cast<uint8_t>(code));
-    const double expected = value_of_bits<T>(code);
+    const double expected = value_of_code<T>(code);
     if (std::isnan(expected)) {
       ++nans;
       mistakes += !std::isnan(value) || std::signbit(value) != (code >= 0x80) || T(value).bits != (code | 0x7f);
@@ -83,7 +83,7 @@ TEST_CASE_TEMPLATE("conversion rounds to the nearest number: every bfloat16, and
   }
   for (int code = 0; code < (kIsE4m3fn<T> ? 0x7f : 0x7c); ++code) {
     const auto tie =
-        static_cast<float>((value_of_bits<T>(code, true) + value_of_bits<T>(code + 1, true)) / 2);  // exact in a float
+        static_cast<float>((value_of_code<T>(code, true) + value_of_code<T>(code + 1, true)) / 2);  // exact in a float
     for (const float value : {std::nextafter(tie, 0.0f), tie, std::nextafter(tie, HUGE_VALF)}) {
       mistakes += T(value).bits != nearest<T>(value) || T(-value).bits != nearest<T>(-value);
     }

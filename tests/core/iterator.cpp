@@ -8,17 +8,12 @@
 #include <vector>
 
 #include "rushlight.h"
+#include "tests/ops/index/index_testing.h"
 
 using namespace rush;
+using rush::testing::counting;
 
 namespace {
-
-// 0, 1, 2, ... in row-major order.
-Tensor counting(IntArrayRef sizes, ScalarType dtype = kFloat64) {
-  std::vector<double> values(static_cast<size_t>(checked_numel(sizes)));
-  std::iota(values.begin(), values.end(), 0.0);
-  return tensor(values, kFloat64).view(sizes).to(dtype);
-}
 
 double at(const Tensor& t, std::vector<int64_t> index) {
   Tensor part = t;

@@ -10,9 +10,11 @@
 #include "core/ops/view/item.h"
 #include "nn/data/datasets/tensor.h"
 #include "rushlight.h"
+#include "tests/autograd/leaf.h"
 #include "tests/temporary_folder.h"
 
 using namespace rush;
+using rush::testing::leaf_of_ones;
 namespace F = rush::nn::functional;
 
 namespace {
@@ -28,8 +30,6 @@ struct Mistake {
   Mistake {                                                  \
 #__VA_ARGS__, [] { __VA_ARGS__; }, typeid(type), message \
   }
-
-Tensor leaf() { return ones({3}).requires_grad_(); }
 
 struct Unregistered : nn::Module {
   Tensor weight = ones({2});
@@ -213,47 +213,52 @@ const Mistake kDtypes[] = {
 };
 
 const Mistake kGradients[] = {
-    WRONG(Error, "backward: a gradient is needed for an output of shape (3) ... sum()", leaf().mul(2).backward()),
+    WRONG(Error, "backward: a gradient is needed for an output of shape (3) ... sum()",
+          leaf_of_ones().mul(2).backward()),
     WRONG(Error, "backward: Trying to backward through the graph a second time ... retain_graph=true",
-          const Tensor y = leaf().exp().sum();
+          const Tensor y = leaf_of_ones().exp().sum();
           y.backward(); y.backward()),
     WRONG(Error, "backward: element 0 of tensors does not require grad and does not have a grad_fn",
           ones({2}).sum().backward()),
     WRONG(Error, "grad: element 0 of tensors does not require grad", autograd::grad({ones({2}).sum()}, {ones({2})})),
     WRONG(Error, "grad: element 0 of the input tensors does not require grad",
-          autograd::grad({leaf().sum()}, {ones({2})})),
-    WRONG(Error, "does not require grad ... NoGradGuard", const NoGradGuard guard; leaf().sum().backward()),
-    WRONG(ValueError, "backward: the gradient has shape (2), the output (3)", leaf().mul(2).backward(ones({2}))),
+          autograd::grad({leaf_of_ones().sum()}, {ones({2})})),
+    WRONG(Error, "does not require grad ... NoGradGuard", const NoGradGuard guard; leaf_of_ones().sum().backward()),
+    WRONG(ValueError, "backward: the gradient has shape (2), the output (3)",
+          leaf_of_ones().mul(2).backward(ones({2}))),
     WRONG(Error, "add_: a leaf Variable that requires grad is being used in an in-place operation ... NoGradGuard",
-          leaf().add_(1)),
-    WRONG(Error, "add_: a view of a leaf Variable that requires grad ... NoGradGuard", const Tensor x = leaf();
+          leaf_of_ones().add_(1)),
+    WRONG(Error, "add_: a view of a leaf Variable that requires grad ... NoGradGuard", const Tensor x = leaf_of_ones();
           x[0].add_(1)),
     WRONG(Error,
           "ExpBackward needs has been modified by an inplace operation ... version 1, expected version 0 ... "
           "DetectAnomalyGuard",
-          const Tensor y = leaf().exp();
+          const Tensor y = leaf_of_ones().exp();
           y.add_(1); y.sum().backward()),
     WRONG(Error,
           "requires_grad_: Only Tensors of floating point and complex dtype can require gradients, this is int64",
           ones({2}, kInt64).requires_grad_()),
     WRONG(Error, "grad: input 0 appears to not have been used in the graph ... allow_unused=true",
-          autograd::grad({leaf().sum()}, {leaf()})),
-    WRONG(Error, "requires_grad_: only leaves can be changed ... detach()", leaf().mul(2).requires_grad_(false)),
+          autograd::grad({leaf_of_ones().sum()}, {leaf_of_ones()})),
+    WRONG(Error, "requires_grad_: only leaves can be changed ... detach()",
+          leaf_of_ones().mul(2).requires_grad_(false)),
     WRONG(Error, "retain_grad: the tensor does not require a gradient", ones({2}).retain_grad()),
     WRONG(ValueError, "optimizer: there are no parameters to optimize ... register_parameter",
           optim::SGD(std::vector<Tensor>{}, 0.1)),
     WRONG(ValueError, "there are no parameters to optimize ... register_module",
           optim::Adam(Unregistered().parameters(), 0.1)),
     WRONG(ValueError, "optimizer: can't optimize a non-leaf Tensor, one of shape (3) ... detach()",
-          optim::SGD({leaf().mul(2)}, 0.1)),
-    WRONG(ValueError, "a parameter of shape (3) appears twice", const Tensor x = leaf(); optim::SGD({x, x}, 0.1)),
-    WRONG(ValueError, "SGD: Invalid learning rate: -0.1, lr must be at least 0", optim::SGD({leaf()}, -0.1)),
-    WRONG(ValueError, "Adam: Invalid epsilon value: -1", optim::Adam({leaf()}, optim::AdamOptions(0.1).eps(-1))),
+          optim::SGD({leaf_of_ones().mul(2)}, 0.1)),
+    WRONG(ValueError, "a parameter of shape (3) appears twice", const Tensor x = leaf_of_ones();
+          optim::SGD({x, x}, 0.1)),
+    WRONG(ValueError, "SGD: Invalid learning rate: -0.1, lr must be at least 0", optim::SGD({leaf_of_ones()}, -0.1)),
+    WRONG(ValueError, "Adam: Invalid epsilon value: -1",
+          optim::Adam({leaf_of_ones()}, optim::AdamOptions(0.1).eps(-1))),
     WRONG(ValueError, "Adam: Invalid beta parameter at index 1: 1.5",
-          optim::Adam({leaf()}, optim::AdamOptions(0.1).betas({0.9, 1.5}))),
+          optim::Adam({leaf_of_ones()}, optim::AdamOptions(0.1).betas({0.9, 1.5}))),
     WRONG(Error,
           "clip_grad_norm_: the norm of order 2 of the gradients is non-finite, nan ... error_if_nonfinite=false",
-          const Tensor x = leaf();
+          const Tensor x = leaf_of_ones();
           x.mutable_grad() = full({3}, NAN); nn::utils::clip_grad_norm_({x}, 1, 2, true)),
 };
 
@@ -312,6 +317,8 @@ void check_all(const Mistake (&mistakes)[N]) {
 }
 
 }  // namespace
+
+#undef WRONG
 
 TEST_CASE("wrong shapes and indices") { check_all(kShapes); }
 TEST_CASE("wrong targets, dtypes and devices") { check_all(kDtypes); }

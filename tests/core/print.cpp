@@ -1,16 +1,16 @@
 // Expected texts are what str(tensor) gives in PyTorch 2.11.
 #include <doctest/doctest.h>
 
-#include <limits>
 #include <sstream>
 
 #include "rushlight.h"
+#include "tests/not_finite.h"
 
 namespace {
 
 using namespace rush;
-
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+using rush::testing::kInf;
+using rush::testing::kNan;
 
 TEST_CASE("tensors print as PyTorch prints them") {
   const struct {

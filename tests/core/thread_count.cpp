@@ -33,13 +33,13 @@ Results with_gradients(const std::function<Tensor(const Results&)>& call, Result
   return results;
 }
 
-struct Case {
+struct Computation {
   std::string name;
   std::function<Results(ScalarType)> run;
 };
 
 // Shapes that do not divide evenly by 2, 3 or 7, nor by vectors.
-const std::vector<Case> kCases = {
+const std::vector<Computation> kComputations = {
     {"products",
      [](ScalarType t) {
        Results results;
@@ -152,14 +152,14 @@ const std::vector<Case> kCases = {
      }},
 };
 
-Results run_case(const Case& each, ScalarType dtype, int threads) {
+Results run_case(const Computation& each, ScalarType dtype, int threads) {
   const NumThreadsGuard guard(threads);
   manual_seed(1);
   return each.run(dtype);
 }
 
 TEST_CASE("an operator's result does not depend on the number of threads") {
-  for (const Case& each : kCases) {
+  for (const Computation& each : kComputations) {
     for (const ScalarType dtype : {kFloat, kDouble, kBFloat16}) {
       const Results alone = run_case(each, dtype, 1);
       for (const int threads : {2, 3, 7}) {

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "rushlight.h"
+#include "tests/autograd/leaf.h"
 #include "tests/warnings.h"
 
 using namespace rush;
+using rush::testing::leaf_of_ones;
 using rush::testing::Warnings;
 
 namespace {
@@ -92,19 +94,17 @@ TEST_CASE("a warning in a module names it") {
 
 namespace {
 
-struct Case {
+struct WarningCase {
   const char* code;
   void (*make)();
   const char* message;  // how the warning begins; null: there is none
 };
 
 #define WARNS(message, ...)                    \
-  Case {                                       \
+  WarningCase {                                \
 #__VA_ARGS__, [] { __VA_ARGS__; }, message \
   }
 #define QUIET(...) WARNS(nullptr, __VA_ARGS__)
-
-Tensor leaf() { return ones({3}).requires_grad_(); }
 
 // What it warns of, and then the way out: the gradient goes, and with it the graph.
 void keep_graph_of_gradient(const Tensor& x) {
@@ -113,7 +113,7 @@ void keep_graph_of_gradient(const Tensor& x) {
 }
 
 void schedule(bool step_first) {
-  optim::SGD sgd({leaf()}, 0.1);
+  optim::SGD sgd({leaf_of_ones()}, 0.1);
   optim::StepLR schedule(sgd, 1);
   if (step_first) sgd.step();
   schedule.step();
@@ -121,7 +121,7 @@ void schedule(bool step_first) {
 
 // A first step that the scaler leaves out, for the loss is infinite.
 void schedule_after_skipped_step() {
-  const Tensor x = leaf();
+  const Tensor x = leaf_of_ones();
   optim::SGD sgd({x}, 0.1);
   optim::StepLR schedule(sgd, 1);
   amp::GradScaler scaler;
@@ -135,7 +135,7 @@ data::datasets::TensorDataset examples(int64_t count) { return data::datasets::T
 
 namespace F = nn::functional;
 
-const Case kCases[] = {
+const WarningCase kWarningCases[] = {
     WARNS("mse_loss: the target's shape (4) is not the input's, (4, 1); both are broadcast to (4, 4)",
           mse_loss(ones({4, 1}), ones({4}))),
     WARNS("mse_loss", F::mse_loss(ones({4, 1}), ones({4}))),
@@ -151,9 +151,9 @@ const Case kCases[] = {
     WARNS("LRScheduler: step() is called before the optimizer's step()", schedule(false)),
     QUIET(schedule(true)),
     QUIET(schedule_after_skipped_step()),
-    WARNS("grad: this tensor is no leaf", leaf().mul(2).grad()),
-    QUIET(leaf().grad()),
-    QUIET(const Tensor y = leaf().mul(2); y.retain_grad(); y.grad()),
+    WARNS("grad: this tensor is no leaf", leaf_of_ones().mul(2).grad()),
+    QUIET(leaf_of_ones().grad()),
+    QUIET(const Tensor y = leaf_of_ones().mul(2); y.retain_grad(); y.grad()),
     WARNS("make_data_loader: the dataset is empty",
           data::make_data_loader<data::samplers::SequentialSampler>(examples(0), 2)),
     WARNS("DataLoader: 1000 workers", data::detail::check_workers(1000)),
@@ -166,14 +166,14 @@ const Case kCases[] = {
     QUIET(ones({2}).var()),
     WARNS("index: a mask of uint8", ones({2}).index({ones({2}, kUInt8)})),
     QUIET(ones({2}).index({ones({2}, kBool)})),
-    WARNS("backward: with create_graph", keep_graph_of_gradient(leaf())),
+    WARNS("backward: with create_graph", keep_graph_of_gradient(leaf_of_ones())),
 };
 
 }  // namespace
 
 TEST_CASE("what PyTorch warns of is warned of, and what is right is not") {
   WarningUtils::set_warnAlways(true);
-  for (const Case& each : kCases) {
+  for (const WarningCase& each : kWarningCases) {
     CAPTURE(std::string(each.code));
     const Warnings warnings;
     each.make();
@@ -187,3 +187,6 @@ TEST_CASE("what PyTorch warns of is warned of, and what is right is not") {
   }
   WarningUtils::set_warnAlways(false);
 }
+
+#undef QUIET
+#undef WARNS

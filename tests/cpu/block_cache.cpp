@@ -12,14 +12,16 @@
 
 #include "backends/cpu/memory/memory_limit.h"
 #include "core/error/error.h"
+#include "tests/byte_units.h"
 #include "tests/temporary_folder.h"
 
 using namespace rush;
 using namespace rush::cpu;
+using rush::testing::kMiB;
 
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20, kPage = 4096, kMuch = size_t{1} << 40;
+constexpr size_t kPage = 4096, kMuch = size_t{1} << 40;
 
 struct Used {
   char* data;

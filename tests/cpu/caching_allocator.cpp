@@ -12,12 +12,10 @@
 #include "backends/cpu/memory/memory.h"
 #include "backends/cpu/memory/size_class.h"
 #include "rushlight.h"
+#include "tests/byte_units.h"
 
 using namespace rush;
-
-namespace {
-constexpr size_t kMiB = size_t{1} << 20;
-}
+using rush::testing::kMiB;
 
 TEST_CASE("size classes cover every size with at most an eighth of slack") {
   size_t previous = 0;

@@ -2,7 +2,7 @@
 #include "core/error/error.h"
 #include "tests/cuda/fake_device.h"
 
-using namespace rush_tests;
+namespace rush_tests {
 
 TEST_CASE("small blocks are cut from one segment and merge again") {
   FakeDevice device;
@@ -392,3 +392,5 @@ TEST_CASE("history tells what happened") {
   CHECK(snapshot.trace[1].trace);
   CHECK(snapshot.trace[1].size == 1024);
 }
+
+}  // namespace rush_tests

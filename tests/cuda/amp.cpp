@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tests/autograd/autocast_calls.h"
+#include "tests/cuda/gpu.h"
 #include "tests/cuda/same_as_cpu.h"
 
 using namespace rush;
@@ -10,8 +11,6 @@ using namespace rush::testing;
 using autocast::Autocast;
 
 namespace {
-
-TensorOptions on_gpu(ScalarType dtype = kFloat32) { return TensorOptions(dtype).device(kCUDA); }
 
 // Of more chunks and tensors than one launch takes, among them empty, misaligned and strided ones.
 Tensors gradients(ScalarType dtype, Device device) {

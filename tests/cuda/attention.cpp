@@ -7,7 +7,7 @@
 #include "backends/cuda/cuda.h"
 #include "core/device/context.h"
 #include "core/ops/nn/fused_attention.h"
-#include "tests/cuda/caching.h"
+#include "tests/cuda/gpu.h"
 #include "tests/cuda/same_as_cpu.h"
 
 namespace {
@@ -17,14 +17,14 @@ using namespace rush::testing;
 
 enum class Mask { None, Causal, Bool, Added, KeyPadding };
 
-struct Setup {
+struct AttentionSetup {
   const char* name;
   int64_t batch, heads, shared_heads, queries, keys, width, out_width;
   Mask mask = Mask::None;
   bool cudnn = true;  // whether cuDNN has to take it in 16 bits
 };
 
-const Setup kSetups[] = {
+const AttentionSetup kAttentionSetups[] = {
     {"one tile", 2, 3, 3, 64, 64, 64, 64},
     {"causal", 2, 3, 3, 128, 128, 64, 64, Mask::Causal},
     {"17 positions", 1, 2, 2, 17, 17, 32, 32, Mask::Causal},
@@ -69,7 +69,7 @@ Tensor some(IntArrayRef sizes, uint64_t seed) {
   return t.uniform_(-1, 1, generator);
 }
 
-Tensor mask_of(const Setup& s) {
+Tensor mask_of(const AttentionSetup& s) {
   switch (s.mask) {
     case Mask::Bool: return some({s.queries, s.keys}, 4) > -0.3;
     case Mask::Added: return some({s.batch, s.heads, s.queries, s.keys}, 4);
@@ -83,7 +83,7 @@ Tensor mask_of(const Setup& s) {
 }
 
 // In float64 on the CPU, rounded to `dtype`.
-Inputs inputs_of(const Setup& s, ScalarType dtype) {
+Inputs inputs_of(const AttentionSetup& s, ScalarType dtype) {
   const auto rounded = [&](IntArrayRef sizes, uint64_t seed) { return some(sizes, seed).to(dtype).to(kFloat64); };
   Inputs in{rounded({s.batch, s.heads, s.queries, s.width}, 1), rounded({s.batch, s.shared_heads, s.keys, s.width}, 2),
             rounded({s.batch, s.shared_heads, s.keys, s.out_width}, 3), mask_of(s), s.mask == Mask::Causal};
@@ -91,7 +91,7 @@ Inputs inputs_of(const Setup& s, ScalarType dtype) {
   return in;
 }
 
-Inputs on_gpu(const Inputs& in, ScalarType dtype) {
+Inputs inputs_on_gpu(const Inputs& in, ScalarType dtype) {
   const auto move = [&](const Tensor& t) { return t.detach().to(dtype).cuda().requires_grad_(); };
   Inputs moved{move(in.q), move(in.k), move(in.v), in.mask, in.causal};
   if (in.mask.defined()) moved.mask = in.mask.scalar_type() == kBool ? in.mask.cuda() : in.mask.to(dtype).cuda();
@@ -116,16 +116,16 @@ Tensor formula(const Inputs& in, const Tensor& factors = {}) {
   return weights.matmul(v);
 }
 
-double tolerance_of(ScalarType dtype) { return dtype == kFloat32 ? 2e-5 : dtype == kFloat16 ? 5e-3 : 4e-2; }
+double attention_tolerance(ScalarType dtype) { return dtype == kFloat32 ? 2e-5 : dtype == kFloat16 ? 5e-3 : 4e-2; }
 
-void check_close(const Tensor& got, const Tensor& expected) {
+void check_relative_to_largest(const Tensor& got, const Tensor& expected) {
   REQUIRE(got.defined());
   REQUIRE(got.is_cuda());
   REQUIRE(got.sizes() == expected.sizes());
   if (expected.numel() == 0) return;
   const double largest = std::max(1.0, expected.detach().abs().max().item<double>());
   const Tensor off = (got.detach().cpu().to(kFloat64) - expected.detach()).abs().max();
-  CHECK(off.item<double>() < tolerance_of(got.scalar_type()) * largest);
+  CHECK(off.item<double>() < attention_tolerance(got.scalar_type()) * largest);
 }
 
 // Values and gradients of the result times numbers that differ.
@@ -133,19 +133,19 @@ void check_against_formula(const Inputs& reference, const Inputs& gpu, const Ten
   const Inputs leaves{reference.q.detach().requires_grad_(), reference.k.detach().requires_grad_(),
                       reference.v.detach().requires_grad_(), reference.mask, reference.causal};
   const Tensor expected = formula(leaves, factors);
-  check_close(out, expected);
+  check_relative_to_largest(out, expected);
   const Tensor grad = some(expected.sizes(), 9).to(out.scalar_type());
   expected.backward(grad.to(kFloat64));
   out.backward(grad.cuda());
-  check_close(gpu.q.grad(), leaves.q.grad());
-  check_close(gpu.k.grad(), leaves.k.grad());
-  check_close(gpu.v.grad(), leaves.v.grad());
+  check_relative_to_largest(gpu.q.grad(), leaves.q.grad());
+  check_relative_to_largest(gpu.k.grad(), leaves.k.grad());
+  check_relative_to_largest(gpu.v.grad(), leaves.v.grad());
 }
 
-void check_setup(SDPBackend backend, const Setup& s, ScalarType dtype) {
+void check_attention(SDPBackend backend, const AttentionSetup& s, ScalarType dtype) {
   INFO(s.name, ", ", name(dtype));
   const SDPBackendGuard only{backend};
-  const Inputs reference = inputs_of(s, dtype), gpu = on_gpu(reference, dtype);
+  const Inputs reference = inputs_of(s, dtype), gpu = inputs_on_gpu(reference, dtype);
   if (gpu.choice() != backend) {
     const std::string why = sdp_refusals(gpu.q, gpu.k, gpu.v, gpu.given_mask(), 0.0, gpu.causal, std::nullopt, true);
     CHECK_MESSAGE((backend == SDPBackend::cudnn_attention && !s.cudnn), why);
@@ -157,35 +157,35 @@ void check_setup(SDPBackend backend, const Setup& s, ScalarType dtype) {
   check_against_formula(reference, gpu, out);
 }
 
-bool has_cudnn() {
+bool has_cudnn_attention() {
   if (!cuda::is_available()) return false;
   const Tensor t = ones({1, 1, 64, 64}, TensorOptions(kBFloat16).device(kCUDA));
   return fused_sdp_choice(t, t, t) == SDPBackend::cudnn_attention;
 }
 
 TEST_CASE("cuda: attention through cuDNN" * doctest::skip(!cuda::is_available())) {
-  if (!has_cudnn()) {
+  if (!has_cudnn_attention()) {
     MESSAGE("skipped: no cuDNN");
     return;
   }
-  for (const Setup& setup : kSetups) {
-    for (const ScalarType dtype : {kFloat16, kBFloat16}) check_setup(SDPBackend::cudnn_attention, setup, dtype);
+  for (const AttentionSetup& setup : kAttentionSetups) {
+    for (const ScalarType dtype : {kFloat16, kBFloat16}) check_attention(SDPBackend::cudnn_attention, setup, dtype);
   }
 }
 
 TEST_CASE("cuda: attention by tiles" * doctest::skip(!cuda::is_available())) {
-  for (const Setup& setup : kSetups) {
+  for (const AttentionSetup& setup : kAttentionSetups) {
     for (const ScalarType dtype : {kFloat32, kFloat16, kBFloat16}) {
-      check_setup(SDPBackend::efficient_attention, setup, dtype);
+      check_attention(SDPBackend::efficient_attention, setup, dtype);
     }
   }
 }
 
 TEST_CASE("cuda: attention by operators" * doctest::skip(!cuda::is_available())) {
   const SDPBackendGuard only{SDPBackend::math};
-  for (const Setup& setup : kSetups) {
+  for (const AttentionSetup& setup : kAttentionSetups) {
     INFO(setup.name);
-    const Inputs reference = inputs_of(setup, kFloat32), gpu = on_gpu(reference, kFloat32);
+    const Inputs reference = inputs_of(setup, kFloat32), gpu = inputs_on_gpu(reference, kFloat32);
     check_against_formula(reference, gpu, gpu.attend());
   }
 }
@@ -197,7 +197,7 @@ struct FusedBackend {
 std::vector<FusedBackend> fused_backends() {
   std::vector<FusedBackend> all = {{SDPBackend::efficient_attention, kFloat32},
                                    {SDPBackend::efficient_attention, kBFloat16}};
-  if (has_cudnn()) all.push_back({SDPBackend::cudnn_attention, kBFloat16});
+  if (has_cudnn_attention()) all.push_back({SDPBackend::cudnn_attention, kBFloat16});
   return all;
 }
 
@@ -214,21 +214,21 @@ TEST_CASE("cuda: attention of a packed projection and of other layouts" * doctes
     const Tensor leaf = packed.detach().cpu().to(kFloat64).requires_grad_();
     const auto own = [&](int64_t i) { return leaf.select(2, i).transpose(1, 2); };
     const Tensor expected = formula({own(0), own(1), own(2), {}, true});
-    check_close(out, expected);
+    check_relative_to_largest(out, expected);
     expected.sum().backward();
-    check_close(packed.grad(), leaf.grad());
+    check_relative_to_largest(packed.grad(), leaf.grad());
 
     // Gaps within rows, odd addresses, one tensor for all heads.
-    const Inputs reference = inputs_of(kSetups[0], dtype), plain = on_gpu(reference, dtype);
+    const Inputs reference = inputs_of(kAttentionSetups[0], dtype), plain = inputs_on_gpu(reference, dtype);
     for (const TensorLayout& layout : kLayouts) {
       INFO(layout.name);
       const Inputs laid_out{layout.arrange(plain.q), layout.arrange(plain.k), layout.arrange(plain.v), {}, false};
-      check_close(laid_out.attend(), formula(reference));
+      check_relative_to_largest(laid_out.attend(), formula(reference));
     }
     const Tensor one = some({1, 1, 64, 64}, 6).to(dtype).to(kFloat64);
     const Tensor repeated = one.to(dtype).cuda().expand({2, 3, 64, 64});
-    check_close(scaled_dot_product_attention(repeated, repeated, repeated),
-                formula({one, one, one, {}}).expand({2, 3, 64, 64}));
+    check_relative_to_largest(scaled_dot_product_attention(repeated, repeated, repeated),
+                              formula({one, one, one, {}}).expand({2, 3, 64, 64}));
   }
 }
 
@@ -249,7 +249,7 @@ TEST_CASE("cuda: other shapes of attention" * doctest::skip(!cuda::is_available(
   const Tensor q = some({2, 5, 16}, 1), k = some({3, 1, 7, 16}, 2), v = some({7, 8}, 3);
   const Tensor got = scaled_dot_product_attention(q.to(kFloat32).cuda(), k.to(kFloat32).cuda(), v.to(kFloat32).cuda());
   const Tensor expected = (q.matmul(k.mT()) / 4).softmax(-1).matmul(v);
-  check_close(got, expected);
+  check_relative_to_largest(got, expected);
   // No queries, no keys.
   for (ScalarType dtype : {kFloat32, kBFloat16}) check_attention_of_nothing(dtype);
 }
@@ -262,10 +262,10 @@ TEST_CASE("cuda: attention drops the same weights forward and backward" * doctes
       if (backend == SDPBackend::cudnn_attention && keys != 128) continue;
       // Values that are the identity show the weights, dropped ones as zeros.
       INFO(str(dtype), " ", keys, " keys, causal ", causal);
-      const Setup setup{"", 2, 4, 4, keys, keys, 64, keys, causal ? Mask::Causal : Mask::None};
+      const AttentionSetup setup{"", 2, 4, 4, keys, keys, 64, keys, causal ? Mask::Causal : Mask::None};
       Inputs reference = inputs_of(setup, dtype);
       reference.v = eye(keys, TensorOptions(kFloat64).device(kCPU)).expand({2, 4, keys, keys}).contiguous();
-      const Inputs gpu = on_gpu(reference, dtype);
+      const Inputs gpu = inputs_on_gpu(reference, dtype);
       const SDPBackendGuard only{backend};
       manual_seed(3);
       const Tensor out = gpu.attend(kP);
@@ -291,7 +291,7 @@ TEST_CASE("cuda: a seed drops the same weights by tiles and by operators" * doct
   for (const auto& [dtype, tolerance] : {std::pair(kFloat32, 1e-5), {kFloat16, 4e-3}, {kBFloat16, 3e-2}}) {
     for (const int64_t keys : {64, 61, 3}) {
       INFO(str(dtype), " ", keys, " keys");
-      const Inputs gpu = on_gpu(inputs_of({"", 2, 2, 2, 70, keys, 32, 32}, dtype), dtype);
+      const Inputs gpu = inputs_on_gpu(inputs_of({"", 2, 2, 2, 70, keys, 32, 32}, dtype), dtype);
       const auto by = [&](SDPBackend backend) {
         const SDPBackendGuard only{backend};
         manual_seed(11);
@@ -307,7 +307,7 @@ TEST_CASE("cuda: rows of attention that see nothing are zero" * doctest::skip(!c
     INFO(name(dtype));
     const SDPBackendGuard only{backend};
     const Inputs reference = inputs_of({"", 1, 2, 2, 64, 64, 64, 64}, dtype);
-    Inputs gpu = on_gpu(reference, dtype);
+    Inputs gpu = inputs_on_gpu(reference, dtype);
     gpu.mask = ones({64, 64}, TensorOptions(kBool).device(kCUDA));
     gpu.mask.narrow(0, 5, 2).fill_(false);
     if (gpu.choice() != backend) continue;
@@ -319,7 +319,7 @@ TEST_CASE("cuda: rows of attention that see nothing are zero" * doctest::skip(!c
     for (const Tensor& t : {out, gpu.q.grad(), gpu.k.grad(), gpu.v.grad()}) {
       CHECK(t.detach().to(kFloat32).isfinite().all().item<bool>());
     }
-    check_close(out.narrow(2, 7, 57), formula(reference).narrow(2, 7, 57));
+    check_relative_to_largest(out.narrow(2, 7, 57), formula(reference).narrow(2, 7, 57));
   }
 }
 
@@ -336,7 +336,7 @@ TEST_CASE("cuda: which back end attention takes" * doctest::skip(!cuda::is_avail
   CHECK(choice(odd) == SDPBackend::efficient_attention);
   const Tensor mask = zeros({64, 64}, half.options()).requires_grad_();
   CHECK(fused_sdp_choice(half, half, half, mask) == SDPBackend::math);
-  if (has_cudnn()) {
+  if (has_cudnn_attention()) {
     CHECK(choice(half) == SDPBackend::cudnn_attention);
     CHECK(choice(half, 0.5) == SDPBackend::cudnn_attention);
     CHECK(sdp_refusals(half, half, half) == "");
@@ -377,12 +377,12 @@ TEST_CASE("cuda: attention holds no weights of all pairs" * doctest::skip(testin
 TEST_CASE("cuda: attention by tiles gives the same bits every time, and can be differentiated twice" *
           doctest::skip(!cuda::is_available())) {
   const SDPBackendGuard only{SDPBackend::efficient_attention};
-  const Setup setup{"", 1, 4, 2, 70, 80, 32, 32, Mask::None};
+  const AttentionSetup setup{"", 1, 4, 2, 70, 80, 32, 32, Mask::None};
   const Inputs reference = inputs_of(setup, kFloat32);
   const auto gradients = [&](const Inputs& in, const Tensor& out, bool create_graph) {
     return autograd::grad({out.pow(2).sum()}, {in.q, in.k, in.v}, {}, create_graph, create_graph);
   };
-  const Inputs gpu = on_gpu(reference, kFloat32);
+  const Inputs gpu = inputs_on_gpu(reference, kFloat32);
   const auto first = gradients(gpu, gpu.attend(), false), second = gradients(gpu, gpu.attend(), false);
   for (size_t i = 0; i < 3; ++i) CHECK(first[i].equal(second[i]));
 

@@ -17,7 +17,7 @@ struct Problem {
   bool relu;
 };
 
-double tolerance_of(ScalarType dtype) { return dtype == kFloat16 || dtype == kBFloat16 ? 1e-2 : 2e-5; }
+double batch_norm_tolerance(ScalarType dtype) { return dtype == kFloat16 || dtype == kBFloat16 ? 1e-2 : 2e-5; }
 
 void check_near(const std::string& what, const Tensor& got, const Tensor& expected, double tolerance) {
   INFO(what);
@@ -47,7 +47,7 @@ void check(const Problem& p) {
   const auto [normalised, save_mean, save_invstd] =
       native_batch_norm(x64, w64, b64, mean64, var64, true, kMomentum, kEps);
   const Tensor sum = residual.defined() ? normalised + exact(residual) : normalised;
-  const double tolerance = tolerance_of(x.scalar_type()), of_parameters = tolerance_of(w.scalar_type());
+  const double tolerance = batch_norm_tolerance(x.scalar_type()), of_parameters = batch_norm_tolerance(w.scalar_type());
   check_near("output", y, p.relu ? relu(sum) : sum, tolerance);
   check_near("running_mean", mean, mean64, of_parameters);
   check_near("running_var", var, var64, of_parameters);

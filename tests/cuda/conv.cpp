@@ -6,12 +6,15 @@
 #include "backends/cuda/devices.h"
 #include "core/device/context.h"
 #include "rushlight.h"
+#include "tests/cuda/gpu.h"
+#include "tests/cuda/same_as_cpu.h"
 
 namespace {
 
 using namespace rush;
+using namespace rush::testing;
 
-struct Setup {
+struct ConvSetup {
   const char* name;
   std::vector<int64_t> input,
       weight;  // (N, C, spatial...), (O, C / groups, kernel...); transposed: (C, O / groups, ...)
@@ -28,7 +31,7 @@ struct Setup {
   }
 };
 
-const Setup kSetups[] = {
+const ConvSetup kConvSetups[] = {
     {"plain", {2, 3, 7, 8}, {4, 3, 3, 3}, {1, 1}, {0, 0}, {1, 1}, 1},
     {"aligned", {2, 16, 12, 12}, {32, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
     {"one by one", {2, 8, 5, 6}, {16, 8, 1, 1}, {1, 1}, {0, 0}, {1, 1}, 1},
@@ -47,9 +50,7 @@ const Setup kSetups[] = {
     {"transposed in three", {1, 2, 3, 4, 3}, {2, 3, 2, 2, 3}, {2, 1, 1}, {0, 1, 0}, {1, 1, 1}, 1, true},
 };
 
-const ScalarType kDtypes[] = {kFloat32, kFloat64, kFloat16, kBFloat16};
-
-double tolerance(ScalarType dtype) {
+double conv_tolerance(ScalarType dtype) {
   switch (dtype) {
     case kFloat64: return 1e-11;
     case kFloat32: return 2e-5;
@@ -58,18 +59,11 @@ double tolerance(ScalarType dtype) {
   }
 }
 
-void check_close(const Tensor& got, const Tensor& expected, ScalarType dtype) {
-  REQUIRE(got.is_cuda());
-  REQUIRE(got.sizes() == expected.sizes());
-  const double most = tolerance(dtype);
-  CHECK(got.cpu().to(expected.scalar_type()).allclose(expected, most, most));
-}
-
 struct Results {
   Tensor output, grad_input, grad_weight, grad_bias;
 };
 
-Results run(const Setup& s, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& grad) {
+Results run(const ConvSetup& s, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& grad) {
   Results r;
   r.output =
       convolution(input, weight, bias, s.stride, s.padding, s.dilation, s.transposed, s.output_padding, s.groups);
@@ -79,13 +73,13 @@ Results run(const Setup& s, const Tensor& input, const Tensor& weight, const Ten
   return r;
 }
 
-Tensor on_gpu(const Tensor& t, ScalarType dtype, bool channels_last) {
+Tensor moved_to_gpu(const Tensor& t, ScalarType dtype, bool channels_last) {
   const Tensor moved = t.to(dtype).cuda();
   if (!channels_last || t.dim() < 4) return moved;
   return moved.contiguous(t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d);
 }
 
-void check_setup(const Setup& s, ScalarType dtype, bool channels_last) {
+void check_conv(const ConvSetup& s, ScalarType dtype, bool channels_last) {
   INFO(str(s.name));
   CAPTURE(str(dtype));
   CAPTURE(channels_last);
@@ -97,37 +91,31 @@ void check_setup(const Setup& s, ScalarType dtype, bool channels_last) {
   const Tensor shape = run(s, input, weight, bias, Tensor()).output;
   const Tensor grad = randn(shape.sizes(), kFloat64).mul(0.3).to(dtype).to(kFloat64);
   const Results expected = run(s, input, weight, bias, grad);
-  const Results got = run(s, on_gpu(input, dtype, channels_last), on_gpu(weight, dtype, channels_last),
-                          bias.to(dtype).cuda(), on_gpu(grad, dtype, channels_last));
-  check_close(got.output, expected.output, dtype);
-  check_close(got.grad_input, expected.grad_input, dtype);
-  check_close(got.grad_weight, expected.grad_weight, dtype);
-  check_close(got.grad_bias, expected.grad_bias, dtype);
+  const Results got = run(s, moved_to_gpu(input, dtype, channels_last), moved_to_gpu(weight, dtype, channels_last),
+                          bias.to(dtype).cuda(), moved_to_gpu(grad, dtype, channels_last));
+  check_within(got.output, expected.output, conv_tolerance(dtype));
+  check_within(got.grad_input, expected.grad_input, conv_tolerance(dtype));
+  check_within(got.grad_weight, expected.grad_weight, conv_tolerance(dtype));
+  check_within(got.grad_bias, expected.grad_bias, conv_tolerance(dtype));
   if (channels_last && s.input.size() >= 4) CHECK(got.output.suggest_memory_format() != MemoryFormat::Contiguous);
 }
-
-// Convolutions in plain float32, whatever the default is; the default afterwards.
-struct FullPrecision {
-  FullPrecision() { globalContext().setAllowTF32CuDNN(false); }
-  ~FullPrecision() { globalContext().setAllowTF32CuDNN(true); }
-};
 
 }  // namespace
 
 TEST_CASE("cuda: convolutions and their gradients" * doctest::skip(!cuda::is_available())) {
   const FullPrecision precision;
-  for (const Setup& s : kSetups) {
-    for (const ScalarType dtype : kDtypes) {
-      check_setup(s, dtype, false);
-      check_setup(s, dtype, true);
+  for (const ConvSetup& s : kConvSetups) {
+    for (const ScalarType dtype : kReals) {
+      check_conv(s, dtype, false);
+      check_conv(s, dtype, true);
     }
   }
 }
 
 TEST_CASE("cuda: convolutions without cuDNN" * doctest::skip(!cuda::is_available())) {
   globalContext().setUserEnabledCuDNN(false);
-  for (const Setup& s : kSetups) {
-    for (const ScalarType dtype : kDtypes) check_setup(s, dtype, s.groups > 1);
+  for (const ConvSetup& s : kConvSetups) {
+    for (const ScalarType dtype : kReals) check_conv(s, dtype, s.groups > 1);
   }
   globalContext().setUserEnabledCuDNN(true);
 }
@@ -136,7 +124,7 @@ TEST_CASE("cuda: 16-bit convolutions are rounded once, after the bias is added" 
           doctest::skip(!cuda::is_available())) {
   for (const bool with_dnn : {true, false}) {
     globalContext().setUserEnabledCuDNN(with_dnn);
-    for (const Setup& s : kSetups) {
+    for (const ConvSetup& s : kConvSetups) {
       if (s.output_padding_reaches_stride())
         continue;  // rounded where PyTorch rounds: core/ops/nn/transposed_padding.h
       for (const ScalarType dtype : {kFloat16, kBFloat16}) {
@@ -162,7 +150,7 @@ TEST_CASE("cuda: 16-bit convolutions are rounded once, after the bias is added" 
 }
 
 TEST_CASE("cuda: convolutions of integers and complex numbers" * doctest::skip(!cuda::is_available())) {
-  for (const Setup& s : kSetups) {
+  for (const ConvSetup& s : kConvSetups) {
     INFO(str(s.name));
     const int64_t channels = s.transposed ? s.weight[1] * s.groups : s.weight[0];
     for (const ScalarType dtype : {kInt64, kInt32, kUInt8}) {
@@ -193,11 +181,12 @@ TEST_CASE("cuda: convolutions of tensors with gaps and odd addresses" * doctest:
   const auto some = [](const Tensor& t) { return t.slice(1, 0, t.size(1), 2).slice(3, 1, t.size(3), 2); };
   const Tensor expected = conv2d(some(input), weight.slice(3, 1, 4));
   const Tensor got = conv2d(some(input.to(kFloat32).cuda()), weight.to(kFloat32).cuda().slice(3, 1, 4));
-  check_close(got, expected, kFloat32);
+  check_within(got, expected, conv_tolerance(kFloat32));
   const Tensor flat = randn({1 + 3 * 8 * 8}, kFloat64);
   const auto odd = [](const Tensor& t) { return t.narrow(0, 1, 3 * 8 * 8).view({1, 3, 8, 8}); };
   const Tensor small = randn({2, 3, 3, 3}, kFloat64);
-  check_close(conv2d(odd(flat.to(kFloat32).cuda()), small.to(kFloat32).cuda()), conv2d(odd(flat), small), kFloat32);
+  check_within(conv2d(odd(flat.to(kFloat32).cuda()), small.to(kFloat32).cuda()), conv2d(odd(flat), small),
+               conv_tolerance(kFloat32));
 }
 
 // The fastest plan may be one of Winograd's, whose errors are not those of a sum of products: they go with the sum of
@@ -207,7 +196,7 @@ TEST_CASE("cuda: the fastest plan computes the same" * doctest::skip(!cuda::is_a
   const FullPrecision precision;
   globalContext().setBenchmarkCuDNN(true);
   manual_seed(3);
-  const Setup& s = kSetups[1];
+  const ConvSetup& s = kConvSetups[1];
   for (const auto& [dtype, channels_last, most] :
        {std::tuple(kFloat32, false, 64 * 0x1p-24), std::tuple(kFloat16, true, 8 * 0x1p-11)}) {
     CAPTURE(str(dtype));
@@ -218,8 +207,8 @@ TEST_CASE("cuda: the fastest plan computes the same" * doctest::skip(!cuda::is_a
     };
     const Results expected = in_double([](const Tensor& t) { return t; });
     const Results magnitudes = in_double([](const Tensor& t) { return t.abs(); });
-    const Results got = run(s, on_gpu(input, dtype, channels_last), on_gpu(weight, dtype, channels_last), bias.cuda(),
-                            on_gpu(grad, dtype, channels_last));
+    const Results got = run(s, moved_to_gpu(input, dtype, channels_last), moved_to_gpu(weight, dtype, channels_last),
+                            bias.cuda(), moved_to_gpu(grad, dtype, channels_last));
     const auto check = [&](const Tensor& result, const Tensor& exact, const Tensor& magnitude) {
       const Tensor error = (result.cpu().to(kFloat64) - exact).abs();
       CHECK((error / magnitude).max().item<double>() < most);
@@ -235,10 +224,11 @@ TEST_CASE("cuda: deterministic plans give the same each time" * doctest::skip(!c
   const FullPrecision precision;
   Context& context = globalContext();
   context.setDeterministicCuDNN(true);
-  for (const Setup& s : kSetups) check_setup(s, kFloat32, false);
+  for (const ConvSetup& s : kConvSetups) check_conv(s, kFloat32, false);
   const Tensor input = randn({8, 16, 20, 20}).cuda(), grad = randn({8, 32, 18, 18}).cuda();
   const Tensor weight = randn({32, 16, 3, 3}).cuda(), bias = randn({32}).cuda();
-  const Results first = run(kSetups[0], input, weight, bias, grad), again = run(kSetups[0], input, weight, bias, grad);
+  const Results first = run(kConvSetups[0], input, weight, bias, grad),
+                again = run(kConvSetups[0], input, weight, bias, grad);
   context.setDeterministicCuDNN(false);
   CHECK(first.grad_weight.cpu().equal(again.grad_weight.cpu()));
   CHECK(first.grad_input.cpu().equal(again.grad_input.cpu()));

@@ -4,13 +4,6 @@
 using namespace rush;
 using namespace rush::testing;
 
-namespace {
-
-const ScalarType kEverything[] = {kUInt8,   kInt8,    kInt16,     kInt32,      kInt64, kFloat16,
-                                  kFloat32, kFloat64, kComplex64, kComplex128, kBool,  kBFloat16};
-
-}  // namespace
-
 TEST_CASE("every dtype is converted to every other on the GPU" * doctest::skip(!cuda::is_available())) {
   for (ScalarType from : kEverything) {
     const Tensor x = numbers({37, 5}, from, -3, 3);

@@ -10,12 +10,12 @@ namespace {
 
 using namespace rush;
 
-struct Setup {
+struct CtcSetup {
   int64_t steps, classes, blank;
   std::vector<int64_t> input_lengths, target_lengths;
 };
 
-const Setup kSetups[] = {
+const CtcSetup kCtcSetups[] = {
     {12, 5, 0, {12, 9, 12}, {4, 3, 0}},
     {300, 40, 39, {300, 250}, {140, 70}},  // more states than a block has threads
     {4, 3, 0, {4, 2}, {2, 4}},             // the second target does not fit: its loss is infinite
@@ -25,7 +25,7 @@ const Setup kSetups[] = {
 }  // namespace
 
 TEST_CASE("cuda: the CTC loss and its gradient" * doctest::skip(!cuda::is_available())) {
-  for (const Setup& s : kSetups) {
+  for (const CtcSetup& s : kCtcSetups) {
     for (const ScalarType dtype : {kFloat32, kFloat64}) {
       CAPTURE(s.steps);
       CAPTURE(str(dtype));

@@ -7,7 +7,7 @@
 #include "core/ops/pointwise/binary.h"
 #include "tests/cuda/fake_device.h"
 
-using namespace rush_tests;
+namespace rush_tests {
 
 namespace {
 
@@ -206,3 +206,5 @@ TEST_CASE("in debug mode tensors that streams share without waiting are reported
   CHECK(reports_of([&](const Tensor&) { side.synchronize(); }) == 0);
   CHECK(reports_of([&](const Tensor& shared) { shared.record_stream(side); }) == 0);
 }
+
+}  // namespace rush_tests

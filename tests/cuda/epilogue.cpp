@@ -7,24 +7,21 @@
 
 #include "backends/cuda/devices.h"
 #include "rushlight.h"
+#include "tests/cuda/same_as_cpu.h"
 
 namespace {
 
 using namespace rush;
+using namespace rush::testing;
 
-double tolerance(ScalarType dtype) { return dtype == kFloat32 ? 1e-4 : dtype == kFloat16 ? 2e-2 : 1.2e-1; }
+double epilogue_tolerance(ScalarType dtype) { return dtype == kFloat32 ? 1e-4 : dtype == kFloat16 ? 2e-2 : 1.2e-1; }
 
-void check_close(const Tensor& got, const Tensor& expected) {
-  const double most = tolerance(got.scalar_type());
-  CHECK(got.cpu().to(kFloat64).allclose(expected, most, most));
-}
-
-struct Setup {
+struct EpilogueSetup {
   ScalarType dtype;
   int64_t rows, in, out;  // the last has sizes that no epilogue's alignment rule allows
   Tensor input, weight, bias;
 
-  Setup(ScalarType type, int64_t n, int64_t k, int64_t m) : dtype(type), rows(n), in(k), out(m) {
+  EpilogueSetup(ScalarType type, int64_t n, int64_t k, int64_t m) : dtype(type), rows(n), in(k), out(m) {
     manual_seed(7);
     input = randn({n, k}, kFloat64).to(type);
     weight = randn({m, k}, kFloat64).div(std::sqrt(static_cast<double>(k))).to(type);
@@ -40,7 +37,7 @@ void for_each_setup(const Body& body) {
     for (const int64_t size : {32, 128, 13}) {
       CAPTURE(str(dtype));
       CAPTURE(size);
-      body(Setup(dtype, size + 3 * (size % 8), 2 * size, size));
+      body(EpilogueSetup(dtype, size + 3 * (size % 8), 2 * size, size));
     }
   }
 }
@@ -48,21 +45,21 @@ void for_each_setup(const Body& body) {
 }  // namespace
 
 TEST_CASE("cuda: linear with GELU" * doctest::skip(!cuda::is_available())) {
-  for_each_setup([](const Setup& s) {
+  for_each_setup([](const EpilogueSetup& s) {
     const Tensor expected = gelu(s.pre(), "tanh");
     const Tensor out = s.empty_like_gpu({s.rows, s.out}), pre = s.empty_like_gpu({s.rows, s.out});
     cuda::linear_gelu(out, pre, s.input.cuda(), s.weight.cuda(), s.bias.cuda());
-    check_close(out, expected);
-    check_close(pre, s.pre());
+    check_within(out, expected, epilogue_tolerance(s.dtype));
+    check_within(pre, s.pre(), epilogue_tolerance(s.dtype));
   });
 }
 
 TEST_CASE("cuda: the gradients of linear's parameters" * doctest::skip(!cuda::is_available())) {
-  for_each_setup([](const Setup& s) {
+  for_each_setup([](const EpilogueSetup& s) {
     const Tensor grad = s.pre().to(s.dtype);
     const Tensor grad_weight = s.empty_like_gpu({s.out, s.in}), grad_bias = s.empty_like_gpu(s.out);
     kernels::linear_parameter_gradients(kCUDA, grad_weight, grad_bias, grad.cuda(), s.input.cuda());
-    const double most = tolerance(s.dtype) * std::sqrt(static_cast<double>(s.rows));
+    const double most = epilogue_tolerance(s.dtype) * std::sqrt(static_cast<double>(s.rows));
     const Tensor expected = grad.to(kFloat64).t().mm(s.input.to(kFloat64));
     CHECK(grad_weight.cpu().to(kFloat64).allclose(expected, most, most));
     CHECK(grad_bias.cpu().to(kFloat64).allclose(grad.to(kFloat64).sum(0), most, most));

@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "backends/cuda/memory/device_allocator.h"
+#include "tests/byte_units.h"
 
 namespace rush_tests {
 
 using namespace rush;
 using namespace rush::cuda;
 
-inline constexpr size_t kKiB = 1024, kMiB = 1024 * 1024;
+using rush::testing::kKiB;
+using rush::testing::kMiB;
 
 // A device of `total` bytes. Events are reached when the test says so.
 class FakeDriver final : public MemoryDriver {

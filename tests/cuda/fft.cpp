@@ -4,7 +4,7 @@
 #include "backends/cuda/check.h"
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/stream/current_stream.h"
-#include "tests/cuda/caching.h"
+#include "tests/cuda/gpu.h"
 #include "tests/cuda/same_as_cpu.h"
 
 namespace {
@@ -24,7 +24,7 @@ void check_transform(const Tensor& on_gpu, const Tensor& on_cpu) {
   CHECK((on_gpu.cpu() - on_cpu).abs().max().item<double>() <= step * (1 + on_cpu.abs().max().item<double>()));
 }
 
-const DimVector kShapes[] = {{1}, {17}, {4096}, {5, 12}, {3, 7, 10}, {2, 3, 4, 5}, {2, 2, 3, 2, 4}, {0, 6}};
+const DimVector kTransformShapes[] = {{1}, {17}, {4096}, {5, 12}, {3, 7, 10}, {2, 3, 4, 5}, {2, 2, 3, 2, 4}, {0, 6}};
 
 // Every choice of up to all dimensions, in rising and in falling order.
 std::vector<std::vector<int64_t>> choices(int64_t dims) {
@@ -43,7 +43,7 @@ std::vector<std::vector<int64_t>> choices(int64_t dims) {
 }  // namespace
 
 TEST_CASE("cuda: transforms over any dimensions of any layout" * doctest::skip(!cuda::is_available())) {
-  for (const DimVector& shape : kShapes) {
+  for (const DimVector& shape : kTransformShapes) {
     for (const auto& layout : kLayouts) {
       if (shape.size() > 3 && &layout != kLayouts) continue;  // there are many choices of dimensions already
       CAPTURE(str(IntArrayRef(shape)));

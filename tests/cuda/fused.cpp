@@ -6,15 +6,13 @@
 #include "backends/cuda/cuda.h"
 #include "examples/gpt/gpt.h"
 #include "examples/gpt/linear_cross_entropy.h"
-#include "tests/cuda/caching.h"
+#include "tests/cuda/gpu.h"
 #include "tests/cuda/same_gradient.h"
 
 using namespace rush;
 using namespace rush::testing;
 
 namespace {
-
-using Inputs = std::vector<Tensor>;
 
 // Both results of add_layer_norm in one, in the wider dtype.
 Tensor joined(const std::tuple<Tensor, Tensor>& results) {
@@ -29,34 +27,35 @@ TEST_CASE("add_layer_norm on a GPU" * doctest::skip(!cuda::is_available())) {
   for (const int64_t columns : {4, 64, 65, 516, 768, 1000, 1024, 1030, 8192, 8200, 20000}) {
     for (const ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
       INFO(str(name(dtype), " ", columns));
-      const Inputs in = {numbers({37, columns}, dtype, -1, 2), numbers({37, columns}, dtype, -2, 1),
-                         numbers({columns}, dtype, 0.5, 1.5), numbers({columns}, dtype, -1, 1)};
+      const Tensors in = {numbers({37, columns}, dtype, -1, 2), numbers({37, columns}, dtype, -2, 1),
+                          numbers({columns}, dtype, 0.5, 1.5), numbers({columns}, dtype, -1, 1)};
       check_on_both(
-          in, [=](const Inputs& t) { return joined(add_layer_norm(t[0], t[1], {columns}, t[2], t[3])); }, 100);
+          in, [=](const Tensors& t) { return joined(add_layer_norm(t[0], t[1], {columns}, t[2], t[3])); }, 100);
       check_on_both(
-          {in[0], in[1]}, [=](const Inputs& t) { return joined(add_layer_norm(t[0], t[1], {columns})); }, 100);
+          {in[0], in[1]}, [=](const Tensors& t) { return joined(add_layer_norm(t[0], t[1], {columns})); }, 100);
     }
     for (const ScalarType low : {kFloat16, kBFloat16}) {
       INFO(str(name(low), " beside float32, ", columns));
-      const Inputs in = {numbers({37, columns}, kFloat32, -1, 2), numbers({37, columns}, low, -2, 1),
-                         numbers({columns}, kFloat32, 0.5, 1.5), numbers({columns}, kFloat32, -1, 1)};
+      const Tensors in = {numbers({37, columns}, kFloat32, -1, 2), numbers({37, columns}, low, -2, 1),
+                          numbers({columns}, kFloat32, 0.5, 1.5), numbers({columns}, kFloat32, -1, 1)};
       // What was rounded to 16 bits may be rounded to the neighbour: steps of 1e-2.
       check_on_both(
-          in, [=](const Inputs& t) { return joined(add_layer_norm(t[0], t[1], {columns}, t[2], t[3], 1e-5, low)); },
+          in, [=](const Tensors& t) { return joined(add_layer_norm(t[0], t[1], {columns}, t[2], t[3], 1e-5, low)); },
           2e4);
       check_on_both(
           in,
-          [=](const Inputs& t) { return std::get<1>(add_layer_norm(t[0], t[1], {columns}, t[2], t[3], 1e-5, low)); }, 1,
+          [=](const Tensors& t) { return std::get<1>(add_layer_norm(t[0], t[1], {columns}, t[2], t[3], 1e-5, low)); },
+          1,
           /*differentiable=*/false);
     }
   }
 }
 
 TEST_CASE("many rows of add_layer_norm on a GPU" * doctest::skip(!cuda::is_available())) {
-  const Inputs in = {numbers({5000, 768}, kFloat32, -1, 2), numbers({5000, 768}, kFloat32, -2, 1),
-                     numbers({768}, kFloat32, 0.5, 1.5), numbers({768}, kFloat32, -1, 1)};
+  const Tensors in = {numbers({5000, 768}, kFloat32, -1, 2), numbers({5000, 768}, kFloat32, -2, 1),
+                      numbers({768}, kFloat32, 0.5, 1.5), numbers({768}, kFloat32, -1, 1)};
   check_on_both(
-      in, [=](const Inputs& t) { return joined(add_layer_norm(t[0], t[1], {768}, t[2], t[3])); }, 2000);
+      in, [=](const Tensors& t) { return joined(add_layer_norm(t[0], t[1], {768}, t[2], t[3])); }, 2000);
 }
 
 TEST_CASE("gelu_perceptron on a GPU" * doctest::skip(!cuda::is_available())) {
@@ -66,11 +65,11 @@ TEST_CASE("gelu_perceptron on a GPU" * doctest::skip(!cuda::is_available())) {
       for (const ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
         INFO(str(name(dtype), " ", rows, " x ", width));
         const double scale = 1 / std::sqrt(static_cast<double>(width));
-        const Inputs in = {numbers({2, rows, width}, dtype, -1, 1), numbers({4 * width, width}, dtype, -scale, scale),
-                           numbers({4 * width}, dtype, -1, 1), numbers({width, 4 * width}, dtype, -scale, scale),
-                           numbers({width}, dtype, -1, 1)};
+        const Tensors in = {numbers({2, rows, width}, dtype, -1, 1), numbers({4 * width, width}, dtype, -scale, scale),
+                            numbers({4 * width}, dtype, -1, 1), numbers({width, 4 * width}, dtype, -scale, scale),
+                            numbers({width}, dtype, -1, 1)};
         check_on_both(
-            in, [](const Inputs& t) { return gelu_perceptron(t[0], t[1], t[2], t[3], t[4]); },
+            in, [](const Tensors& t) { return gelu_perceptron(t[0], t[1], t[2], t[3], t[4]); },
             dtype == kFloat16 || dtype == kBFloat16 ? 20 : 200);
       }
     }
@@ -106,10 +105,10 @@ TEST_CASE("linear's gradients of weight and bias on a GPU" * doctest::skip(!cuda
   for (const int64_t rows : {0, 1, 48}) {
     for (const int64_t width : {5, 64}) {
       INFO(str(rows, " x ", width));
-      const Inputs in = {numbers({rows, 3, width}, kFloat32, -1, 1), numbers({2 * width, width}, kFloat32, -1, 1),
-                         numbers({2 * width}, kFloat32, -1, 1)};
+      const Tensors in = {numbers({rows, 3, width}, kFloat32, -1, 1), numbers({2 * width, width}, kFloat32, -1, 1),
+                          numbers({2 * width}, kFloat32, -1, 1)};
       check_on_both(
-          in, [](const Inputs& t) { return linear(t[0], t[1], t[2]); }, 200);
+          in, [](const Tensors& t) { return linear(t[0], t[1], t[2]); }, 200);
     }
   }
 }

@@ -8,11 +8,9 @@
 #include <type_traits>
 
 #include "rushlight.h"
-#include "tests/cuda/caching.h"
+#include "tests/cuda/gpu.h"
 
 namespace rush::testing {
-
-inline TensorOptions on_gpu(ScalarType dtype = kFloat32) { return TensorOptions(dtype).device(kCUDA); }
 
 // Calls `fn`, which must be refused with a message that has all `parts`.
 inline void check_refused(const std::function<void()>& fn, std::initializer_list<const char*> parts) {

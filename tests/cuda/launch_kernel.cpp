@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/cuda/gpu.h"
 #include "tests/cuda/graph_testing.h"
 #include "tests/cuda/probe_kernel.h"
 
@@ -12,8 +13,6 @@ using namespace rush::testing;
 using cuda::launch_kernel;
 
 namespace {
-
-bool no_gpu() { return !cuda::is_available(); }
 
 Tensor room() { return zeros({kProbed}, on_gpu(kInt64)); }
 

@@ -9,13 +9,12 @@
 #include "backends/cuda/devices.h"
 #include "core/device/context.h"
 #include "rushlight.h"
+#include "tests/cuda/same_as_cpu.h"
 
 namespace {
 
 using namespace rush;
-
-const ScalarType kFloats[] = {kFloat32, kFloat64, kFloat16, kBFloat16, kComplex64, kComplex128};
-const ScalarType kIntegers[] = {kUInt8, kInt8, kInt16, kInt32, kInt64};
+using namespace rush::testing;
 
 // Reproducible numbers in (-1, 1), or small integers.
 Tensor sample(IntArrayRef sizes, ScalarType dtype, int seed) {
@@ -29,7 +28,7 @@ Tensor sample(IntArrayRef sizes, ScalarType dtype, int seed) {
 }
 
 // What rounding may change in sums of `depth` products of numbers below one.
-double tolerance(ScalarType dtype, int64_t depth) {
+double product_tolerance(ScalarType dtype, int64_t depth) {
   const auto terms = static_cast<double>(depth + 4);
   switch (dtype) {
     case kFloat16: return 2e-3 * std::sqrt(terms);
@@ -44,7 +43,7 @@ ScalarType wide(ScalarType dtype) {
   return is_complex(dtype) ? kComplex128 : is_integral(dtype, true) ? dtype : kFloat64;
 }
 
-void check_close(const Tensor& on_gpu, const Tensor& expected, int64_t depth) {
+void check_product(const Tensor& on_gpu, const Tensor& expected, int64_t depth) {
   const ScalarType dtype = on_gpu.scalar_type();
   REQUIRE(on_gpu.is_cuda());
   REQUIRE(on_gpu.sizes() == expected.sizes());
@@ -53,24 +52,25 @@ void check_close(const Tensor& on_gpu, const Tensor& expected, int64_t depth) {
   if (is_integral(dtype, true)) {
     CHECK(got.equal(want));
   } else {
-    CHECK(got.allclose(want, tolerance(dtype, 1), tolerance(dtype, depth)));
+    CHECK(got.allclose(want, product_tolerance(dtype, 1), product_tolerance(dtype, depth)));
   }
 }
 
 // The operands wide enough that the CPU's answer can be taken for the truth.
 Tensor widened(const Tensor& t) { return t.to(wide(t.scalar_type())); }
 
-struct Shape {
+struct ProductShape {
   int64_t rows, depth, columns;
 };
-const Shape kShapes[] = {{1, 1, 1}, {3, 5, 7}, {16, 16, 16}, {1, 33, 9},     {9, 33, 1},   {1, 1000, 1}, {65, 1, 31},
-                         {0, 4, 5}, {4, 0, 5}, {4, 5, 0},    {129, 127, 65}, {2, 4096, 3}, {64, 64, 64}, {1, 7, 128}};
+const ProductShape kProductShapes[] = {{1, 1, 1},      {3, 5, 7},    {16, 16, 16}, {1, 33, 9}, {9, 33, 1},
+                                       {1, 1000, 1},   {65, 1, 31},  {0, 4, 5},    {4, 0, 5},  {4, 5, 0},
+                                       {129, 127, 65}, {2, 4096, 3}, {64, 64, 64}, {1, 7, 128}};
 
 // The ways in which a matrix may lie in memory.
 enum Form { Plain, Transposed, Padded, Strided, Offset, kForms };
 
 // A tensor like `t` on the GPU whose matrices (the last two dimensions) lie in that form.
-Tensor on_gpu(const Tensor& t, int form) {
+Tensor on_gpu_in_form(const Tensor& t, int form) {
   const int64_t rows = t.size(-2), columns = t.size(-1);
   std::vector<int64_t> sizes(t.sizes().begin(), t.sizes().end());
   const auto room = [&](int64_t r, int64_t c) {
@@ -94,7 +94,7 @@ Tensor on_gpu(const Tensor& t, int form) {
 
 TEST_CASE("cuda: mm in every dtype, shape and layout" * doctest::skip(!cuda::is_available())) {
   for (const ScalarType dtype : kFloats) {
-    for (const Shape& s : kShapes) {
+    for (const ProductShape& s : kProductShapes) {
       const Tensor a = sample({s.rows, s.depth}, dtype, 1), b = sample({s.depth, s.columns}, dtype, 2);
       const Tensor expected = widened(a).mm(widened(b));
       for (int form = 0; form < kForms * kForms; ++form) {
@@ -103,7 +103,7 @@ TEST_CASE("cuda: mm in every dtype, shape and layout" * doctest::skip(!cuda::is_
         CAPTURE(s.depth);
         CAPTURE(s.columns);
         CAPTURE(form);
-        check_close(on_gpu(a, form / kForms).mm(on_gpu(b, form % kForms)), expected, s.depth);
+        check_product(on_gpu_in_form(a, form / kForms).mm(on_gpu_in_form(b, form % kForms)), expected, s.depth);
       }
     }
   }
@@ -113,7 +113,8 @@ TEST_CASE("cuda: large products whose sizes are no multiples of 16 bytes" * doct
   const bool had_tf32 = globalContext().allowTF32CuBLAS();
   for (const ScalarType dtype : {kBFloat16, kFloat16, kFloat32}) {
     globalContext().setAllowTF32CuBLAS(dtype == kFloat32);
-    for (const Shape& s : {Shape{600, 640, 1001}, Shape{640, 777, 512}, Shape{1001, 640, 600}, Shape{577, 641, 513}}) {
+    for (const ProductShape& s : {ProductShape{600, 640, 1001}, ProductShape{640, 777, 512},
+                                  ProductShape{1001, 640, 600}, ProductShape{577, 641, 513}}) {
       CAPTURE(str(dtype));
       CAPTURE(s.columns);
       const Tensor a = sample({s.rows, s.depth}, dtype, 1), b = sample({s.depth, s.columns}, dtype, 2);
@@ -121,16 +122,16 @@ TEST_CASE("cuda: large products whose sizes are no multiples of 16 bytes" * doct
       const Tensor product = widened(a).mm(widened(b));
       const auto is_close = [&](const Tensor& got, const Tensor& want) {
         const double most =
-            dtype == kFloat32 ? 1e-2 * std::sqrt(static_cast<double>(s.depth)) : tolerance(dtype, s.depth);
+            dtype == kFloat32 ? 1e-2 * std::sqrt(static_cast<double>(s.depth)) : product_tolerance(dtype, s.depth);
         return got.cpu().to(kFloat64).allclose(want, 1e-2, most);
       };
       for (int form = 0; form < kForms * kForms; form += 7) {
         CAPTURE(form);
-        const Tensor x = on_gpu(a, form / kForms), y = on_gpu(b, form % kForms);
+        const Tensor x = on_gpu_in_form(a, form / kForms), y = on_gpu_in_form(b, form % kForms);
         CHECK(is_close(x.mm(y), product));
         CHECK(is_close(bias.cuda().addmm(x, y), product + widened(bias)));
         for (const int of_result : {Plain, Transposed, Strided}) {
-          Tensor sum = on_gpu(c, of_result);
+          Tensor sum = on_gpu_in_form(c, of_result);
           sum.addmm_(x, y, 2, 0.5);
           CHECK(is_close(sum, product * 0.5 + widened(c) * 2));
         }
@@ -142,32 +143,33 @@ TEST_CASE("cuda: large products whose sizes are no multiples of 16 bytes" * doct
 
 TEST_CASE("cuda: products of integers" * doctest::skip(!cuda::is_available())) {
   for (const ScalarType dtype : kIntegers) {
-    for (const Shape& s : kShapes) {
+    for (const ProductShape& s : kProductShapes) {
       CAPTURE(str(dtype));
       const Tensor a = sample({2, s.rows, s.depth}, dtype, 1), b = sample({2, s.depth, s.columns}, dtype, 2);
       const Tensor c = sample({2, s.rows, s.columns}, dtype, 3);
-      check_close(on_gpu(a, Strided).bmm(on_gpu(b, Transposed)), a.bmm(b), s.depth);
-      check_close(c.cuda().baddbmm(a.cuda(), b.cuda(), 3, 2), c.baddbmm(a, b, 3, 2), s.depth);
+      check_product(on_gpu_in_form(a, Strided).bmm(on_gpu_in_form(b, Transposed)), a.bmm(b), s.depth);
+      check_product(c.cuda().baddbmm(a.cuda(), b.cuda(), 3, 2), c.baddbmm(a, b, 3, 2), s.depth);
     }
   }
 }
 
 TEST_CASE("cuda: bmm, baddbmm and addmm with factors" * doctest::skip(!cuda::is_available())) {
   for (const ScalarType dtype : kFloats) {
-    for (const Shape& s : kShapes) {
+    for (const ProductShape& s : kProductShapes) {
       for (const int64_t batch : {0, 1, 3}) {
         CAPTURE(str(dtype));
         CAPTURE(batch);
         const Tensor a = sample({batch, s.rows, s.depth}, dtype, 1), b = sample({batch, s.depth, s.columns}, dtype, 2);
         const Tensor c = sample({batch, s.rows, s.columns}, dtype, 3);
         for (int form = 0; form < kForms; ++form) {
-          check_close(on_gpu(a, form).bmm(on_gpu(b, kForms - 1 - form)), widened(a).bmm(widened(b)), s.depth);
+          check_product(on_gpu_in_form(a, form).bmm(on_gpu_in_form(b, kForms - 1 - form)), widened(a).bmm(widened(b)),
+                        s.depth);
         }
-        check_close(c.cuda().baddbmm(a.cuda(), b.cuda(), 0.5, 2), widened(c).baddbmm(widened(a), widened(b), 0.5, 2),
-                    2 * s.depth);
+        check_product(c.cuda().baddbmm(a.cuda(), b.cuda(), 0.5, 2), widened(c).baddbmm(widened(a), widened(b), 0.5, 2),
+                      2 * s.depth);
         if (batch == 0) continue;
-        check_close(c[0].cuda().addmm(a[0].cuda(), b[0].cuda(), -1, 0.25),
-                    widened(c[0]).addmm(widened(a[0]), widened(b[0]), -1, 0.25), s.depth);
+        check_product(c[0].cuda().addmm(a[0].cuda(), b[0].cuda(), -1, 0.25),
+                      widened(c[0]).addmm(widened(a[0]), widened(b[0]), -1, 0.25), s.depth);
       }
     }
   }
@@ -175,14 +177,14 @@ TEST_CASE("cuda: bmm, baddbmm and addmm with factors" * doctest::skip(!cuda::is_
 
 TEST_CASE("cuda: float32 products of 16-bit factors" * doctest::skip(!cuda::is_available())) {
   for (const ScalarType dtype : {kFloat16, kBFloat16}) {
-    for (const Shape& s : kShapes) {
+    for (const ProductShape& s : kProductShapes) {
       for (const int64_t batch : {1, 3}) {
         CAPTURE(str(dtype));
         CAPTURE(batch);
         const Tensor a = sample({batch, s.rows, s.depth}, dtype, 1), b = sample({batch, s.depth, s.columns}, dtype, 2);
         const Tensor c = empty({batch, s.rows, s.columns}, TensorOptions(kFloat32).device(kCUDA));
-        cuda::gemm(c, on_gpu(a, Transposed), b.cuda(), 0, 2);
-        check_close(c, widened(a).bmm(widened(b)).mul(2), 2 * s.depth);
+        cuda::gemm(c, on_gpu_in_form(a, Transposed), b.cuda(), 0, 2);
+        check_product(c, widened(a).bmm(widened(b)).mul(2), 2 * s.depth);
       }
     }
   }
@@ -201,37 +203,38 @@ TEST_CASE("cuda: vectors: mv, dot, vdot, addmv" * doctest::skip(!cuda::is_availa
     CAPTURE(str(dtype));
     const Tensor m = sample({37, 53}, dtype, 1), v = sample({53}, dtype, 2), w = sample({53}, dtype, 3);
     const Tensor c = sample({37}, dtype, 4);
-    const Tensor strided = on_gpu(sample({53, 4}, dtype, 2), Plain).select(1, 1);
+    const Tensor strided = on_gpu_in_form(sample({53, 4}, dtype, 2), Plain).select(1, 1);
     for (int form = 0; form < kForms; ++form) {
-      check_close(on_gpu(m, form).mv(v.cuda()), widened(m).mv(widened(v)), 53);
-      check_close(on_gpu(m, form).mv(strided), widened(m).mv(widened(strided.cpu())), 53);
-      check_close(c.cuda().addmv(on_gpu(m, form), v.cuda(), 2, 0.5), widened(c).addmv(widened(m), widened(v), 2, 0.5),
-                  53);
+      check_product(on_gpu_in_form(m, form).mv(v.cuda()), widened(m).mv(widened(v)), 53);
+      check_product(on_gpu_in_form(m, form).mv(strided), widened(m).mv(widened(strided.cpu())), 53);
+      check_product(c.cuda().addmv(on_gpu_in_form(m, form), v.cuda(), 2, 0.5),
+                    widened(c).addmv(widened(m), widened(v), 2, 0.5), 53);
     }
-    check_close(v.cuda().dot(w.cuda()), widened(v).dot(widened(w)), 53);
-    check_close(strided.dot(w.cuda()), widened(strided.cpu()).dot(widened(w)), 53);
-    check_close(v.cuda().vdot(w.cuda()), widened(v).vdot(widened(w)), 53);
-    check_close(v.cuda().narrow(0, 0, 0).dot(w.cuda().narrow(0, 0, 0)), sample({1}, dtype, 0).select(0, 0).mul(0), 1);
-    check_close(v[0].cuda().expand({53}).dot(w.cuda()), widened(v[0]).expand({53}).dot(widened(w)), 53);
+    check_product(v.cuda().dot(w.cuda()), widened(v).dot(widened(w)), 53);
+    check_product(strided.dot(w.cuda()), widened(strided.cpu()).dot(widened(w)), 53);
+    check_product(v.cuda().vdot(w.cuda()), widened(v).vdot(widened(w)), 53);
+    check_product(v.cuda().narrow(0, 0, 0).dot(w.cuda().narrow(0, 0, 0)), sample({1}, dtype, 0).select(0, 0).mul(0), 1);
+    check_product(v[0].cuda().expand({53}).dot(w.cuda()), widened(v[0]).expand({53}).dot(widened(w)), 53);
   }
 }
 
 TEST_CASE("cuda: linear and addmm with a bias" * doctest::skip(!cuda::is_available())) {
   for (const ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16, kComplex64}) {
-    for (const Shape& s : kShapes) {
+    for (const ProductShape& s : kProductShapes) {
       CAPTURE(str(dtype));
       const Tensor x = sample({s.rows, s.depth}, dtype, 1), w = sample({s.columns, s.depth}, dtype, 2);
       const Tensor bias = sample({s.columns}, dtype, 3);
       const Tensor expected = widened(x).mm(widened(w).t()).add(widened(bias));
       for (int form = 0; form < kForms; ++form) {
         CAPTURE(form);
-        check_close(linear(on_gpu(x, form), on_gpu(w, kForms - 1 - form), bias.cuda()), expected, s.depth);
+        check_product(linear(on_gpu_in_form(x, form), on_gpu_in_form(w, kForms - 1 - form), bias.cuda()), expected,
+                      s.depth);
       }
-      check_close(linear(x.cuda(), w.cuda()), widened(x).mm(widened(w).t()), s.depth);
-      check_close(bias.cuda().addmm(x.cuda(), w.cuda().t()), expected, s.depth);
+      check_product(linear(x.cuda(), w.cuda()), widened(x).mm(widened(w).t()), s.depth);
+      check_product(bias.cuda().addmm(x.cuda(), w.cuda().t()), expected, s.depth);
       // A bias that starts at an odd address.
       const Tensor odd = sample({s.columns + 1}, dtype, 3).cuda().narrow(0, 1, s.columns);
-      check_close(linear(x.cuda(), w.cuda(), odd), widened(x).mm(widened(w).t()).add(widened(odd.cpu())), s.depth);
+      check_product(linear(x.cuda(), w.cuda(), odd), widened(x).mm(widened(w).t()).add(widened(odd.cpu())), s.depth);
     }
   }
 }
@@ -260,8 +263,8 @@ TEST_CASE("cuda: 16-bit products whose partial sums are kept in full" * doctest:
   context.setAllowFP16ReductionCuBLAS(false);
   const Tensor full_sums = a.mm(b), with_bias = linear(a, b.t(), zeros({16}, a.options()));
   context.setAllowFP16ReductionCuBLAS(true);
-  check_close(full_sums, expected, 16);
-  check_close(with_bias, expected, 16);
+  check_product(full_sums, expected, 16);
+  check_product(with_bias, expected, 16);
 }
 
 TEST_CASE("cuda: a product gives the same bits every time" * doctest::skip(!cuda::is_available())) {

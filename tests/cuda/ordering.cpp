@@ -1,15 +1,10 @@
 // Indexing, sorting, searching and counting on the CUDA backend against the CPU.
+#include <cmath>
+
 #include "tests/cuda/same_gradient.h"
 
 using namespace rush;
 using namespace rush::testing;
-
-namespace {
-
-using Inputs = std::vector<Tensor>;
-const ScalarType kOrdered[] = {kFloat32, kFloat64, kFloat16, kBFloat16, kUInt8, kInt8, kInt16, kInt32, kInt64};
-
-}  // namespace
 
 TEST_CASE("gather, scatter and indexing on a GPU" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : {kFloat32, kFloat64, kBFloat16, kInt8, kInt64, kComplex64}) {
@@ -17,24 +12,24 @@ TEST_CASE("gather, scatter and indexing on a GPU" * doctest::skip(!cuda::is_avai
     const bool differentiable = is_floating_point(dtype);
     const Tensor x = numbers({50, 24}, dtype, -3, 3), src = numbers({90, 24}, dtype, -3, 3);
     const Tensor rows = (arange(90) * 31).remainder(50), each = (arange(90 * 24) * 17).remainder(50).view({90, 24});
-    const auto on = [](const Tensor& index, const Inputs& t) { return index.to(t[0].device()); };
+    const auto on = [](const Tensor& index, const Tensors& t) { return index.to(t[0].device()); };
     check_on_both(
-        {x}, [&](const Inputs& t) { return index_select(t[0], 0, on(rows, t)); }, 20, differentiable);
+        {x}, [&](const Tensors& t) { return index_select(t[0], 0, on(rows, t)); }, 20, differentiable);
     check_on_both(
-        {x}, [&](const Inputs& t) { return embedding(t[0], on(rows, t)); }, 20, differentiable);
+        {x}, [&](const Tensors& t) { return embedding(t[0], on(rows, t)); }, 20, differentiable);
     check_on_both(
-        {x}, [&](const Inputs& t) { return gather(t[0], 0, on(each, t)); }, 20, differentiable);
+        {x}, [&](const Tensors& t) { return gather(t[0], 0, on(each, t)); }, 20, differentiable);
     check_on_both(
-        {x, src}, [&](const Inputs& t) { return index_add(t[0], 0, on(rows, t), t[1]); }, 20, differentiable);
+        {x, src}, [&](const Tensors& t) { return index_add(t[0], 0, on(rows, t), t[1]); }, 20, differentiable);
     check_on_both(
-        {x, src}, [&](const Inputs& t) { return scatter_add(t[0], 0, on(each, t), t[1]); }, 20, differentiable);
+        {x, src}, [&](const Tensors& t) { return scatter_add(t[0], 0, on(each, t), t[1]); }, 20, differentiable);
     check_on_both(
-        {x, src}, [&](const Inputs& t) { return index_put(t[0], {on(rows, t)}, t[1], true); }, 20, differentiable);
+        {x, src}, [&](const Tensors& t) { return index_put(t[0], {on(rows, t)}, t[1], true); }, 20, differentiable);
     if (is_complex(dtype)) continue;
     for (const char* how : {"sum", "prod", "mean", "amax", "amin"}) {
       INFO(str(how));
       check_on_both(
-          {x, src}, [&](const Inputs& t) { return scatter_reduce(t[0], 0, on(each, t), t[1], how); }, 200, false);
+          {x, src}, [&](const Tensors& t) { return scatter_reduce(t[0], 0, on(each, t), t[1], how); }, 200, false);
     }
   }
 }

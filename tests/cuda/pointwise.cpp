@@ -6,24 +6,16 @@ using namespace rush::testing;
 
 namespace {
 
-using Dtypes = std::vector<ScalarType>;
-
-const Dtypes kReals = {kFloat32, kFloat64, kFloat16, kBFloat16};
-const Dtypes kFloats = {kFloat32, kFloat64, kFloat16, kBFloat16, kComplex64, kComplex128};
-const Dtypes kIntegers = {kUInt8, kInt8, kInt16, kInt32, kInt64};
-const Dtypes kOrdered = {kFloat32, kFloat64, kFloat16, kBFloat16, kUInt8, kInt8, kInt16, kInt32, kInt64};
 const Dtypes kNumbers = {kFloat32, kFloat16, kBFloat16, kUInt8, kInt16, kInt64, kComplex64, kComplex128};
-const Dtypes kEverything = {kFloat32, kFloat64, kFloat16, kBFloat16,  kUInt8,      kInt8,
-                            kInt16,   kInt32,   kInt64,   kComplex64, kComplex128, kBool};
 
 // An odd tail, less than a vector, several blocks, nothing, one number.
-const std::vector<DimVector> kShapes = {{7, 13}, {3}, {70, 331}, {0, 5}, {}};
+const std::vector<DimVector> kPointwiseShapes = {{7, 13}, {3}, {70, 331}, {0, 5}, {}};
 
 // Calls body(inputs' layout, dtype, shape) for all of them; layouts other than row-major for one shape only.
 template <class Body>
 void for_each_case(const Dtypes& dtypes, const Body& body) {
   for (ScalarType dtype : dtypes) {
-    for (const DimVector& shape : kShapes) {
+    for (const DimVector& shape : kPointwiseShapes) {
       for (const TensorLayout& layout : kLayouts) {
         if (&layout != &kLayouts[0] && !(shape == DimVector{7, 13} || shape == DimVector{70, 331})) continue;
         INFO(str(name(dtype), " ", layout.name, " ", shape.size()));
@@ -143,6 +135,9 @@ const BinaryCase kBinary[] = {
     {"lerp", [](const Tensor& x, const Tensor& y) { return lerp(x, y, 0.3); }, -2, 2, kFloats},
     {"masked_fill", [](const Tensor& x, const Tensor& y) { return masked_fill(x, y == x, 1); }, -2, 2, kEverything},
 };
+
+#undef FN
+#undef FN2
 
 }  // namespace
 

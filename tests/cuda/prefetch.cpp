@@ -5,16 +5,16 @@
 #include "core/ops/factory/pinned.h"
 #include "rushlight.h"
 #include "tests/compute_sanitizer.h"
+#include "tests/cuda/gpu.h"
 
 using namespace rush;
 using namespace rush::data;
+using rush::testing::no_gpu;
 
 namespace {
 
-bool has_none() { return !cuda::is_available(); }
-
 // 100 ms and more on a fast GPU.
-Tensor long_work(const Tensor& x) {
+Tensor long_products(const Tensor& x) {
   Tensor y = x;
   for (int i = 0; i < 200; ++i) y = mm(y, x) * 1e-3;
   return y;
@@ -34,7 +34,7 @@ auto loader_of(int64_t count, int64_t width, bool pinned, size_t workers) {
 }  // namespace
 
 TEST_CASE("prefetched batches are right and in order while the stream that uses them is busy" *
-          doctest::skip(has_none())) {
+          doctest::skip(no_gpu())) {
   const Tensor factor = randn({2048, 2048}, kCUDA);
   for (const bool pinned : {false, true}) {
     for (const size_t ahead : {1, 3}) {
@@ -56,14 +56,14 @@ TEST_CASE("prefetched batches are right and in order while the stream that uses 
   }
 }
 
-TEST_CASE("a copy is done before the work that the current stream was given earlier" * doctest::skip(has_none())) {
+TEST_CASE("a copy is done before the work that the current stream was given earlier" * doctest::skip(no_gpu())) {
   const data::detail::DeviceCopies copies(kCUDA);
   const Tensor x = randn({2048, 2048}, kCUDA), host = full({1 << 22}, 3, kFloat32).pin_memory();
   Tensor warm_up = host;
   copies.begin(warm_up);
-  long_work(x);
+  long_products(x);
   cuda::synchronize();
-  const Tensor busy = long_work(x);
+  const Tensor busy = long_products(x);
   cuda::CUDAEvent work_done;
   work_done.record();
   Tensor copy = host;
@@ -77,7 +77,7 @@ TEST_CASE("a copy is done before the work that the current stream was given earl
   CHECK(work_done.query());
 }
 
-TEST_CASE("the state of a prefetcher on a GPU leaves out what is on its way" * doctest::skip(has_none())) {
+TEST_CASE("the state of a prefetcher on a GPU leaves out what is on its way" * doctest::skip(no_gpu())) {
   for (const size_t ahead : {1, 3}) {
     const auto loader = loader_of(20, 8, true, 2), other = loader_of(20, 8, true, 0);
     DevicePrefetcher batches(*loader, kCUDA, ahead), twin(*other, kCUDA, ahead);

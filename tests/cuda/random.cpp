@@ -20,12 +20,12 @@ void check_drawn(IntArrayRef shape, ScalarType dtype, double tolerance, const Fn
   check_same(on_gpu, on_cpu, tolerance);
 }
 
-const std::vector<DimVector> kShapes = {{1}, {7}, {33, 65}, {0}};
+const std::vector<DimVector> kDrawnShapes = {{1}, {7}, {33, 65}, {0}};
 
 }  // namespace
 
 TEST_CASE("uniform numbers and integers are the CPU's bit for bit" * doctest::skip(!cuda::is_available())) {
-  for (const DimVector& shape : kShapes) {
+  for (const DimVector& shape : kDrawnShapes) {
     for (ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
       INFO(str(name(dtype)));
       check_drawn(shape, dtype, 0, [](Tensor& t) { t.uniform_(); });
@@ -42,7 +42,7 @@ TEST_CASE("uniform numbers and integers are the CPU's bit for bit" * doctest::sk
 }
 
 TEST_CASE("other distributions are the CPU's to rounding" * doctest::skip(!cuda::is_available())) {
-  for (const DimVector& shape : kShapes) {
+  for (const DimVector& shape : kDrawnShapes) {
     for (ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
       INFO(str(name(dtype)));
       check_drawn(shape, dtype, 4, [](Tensor& t) { t.normal_(1, 2); });

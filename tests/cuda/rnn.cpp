@@ -7,10 +7,12 @@
 #include "core/device/context.h"
 #include "core/ops/nn/cudnn_rnn.h"
 #include "rushlight.h"
+#include "tests/cuda/gpu.h"
 
 namespace {
 
 using namespace rush;
+using namespace rush::testing;
 using namespace rush::nn;
 using utils::rnn::PackedSequence;
 
@@ -18,18 +20,9 @@ constexpr int64_t kSteps = 5, kBatch = 3, kInput = 6, kHidden = 8;
 // Of the packed sequences; not sorted.
 const std::vector<int64_t> kLengths = {3, 5, 2};
 
-bool has_cudnn(ScalarType dtype) {
+bool has_cudnn_rnn(ScalarType dtype) {
   return cuda::is_available() && ops::cudnn_is_acceptable(ones({1}, TensorOptions(dtype).device(kCUDA)));
 }
-
-// Recurrent layers in plain float32; the defaults afterwards.
-struct FullPrecision {
-  FullPrecision() { globalContext().setAllowTF32CuDNN(false); }
-  ~FullPrecision() {
-    globalContext().setAllowTF32CuDNN(true);
-    globalContext().setUserEnabledCuDNN(true);
-  }
-};
 
 struct Precision {
   ScalarType dtype;
@@ -38,7 +31,7 @@ struct Precision {
 constexpr Precision kSingle = {kFloat32, 1e-4, 1e-5};
 constexpr Precision kOthers[] = {{kFloat64, 1e-9, 1e-10}, {kFloat16, 5e-2, 5e-2}, {kBFloat16, 3e-1, 3e-1}};
 
-void check_close(const Tensor& got, const Tensor& expected, const Precision& precision) {
+void check_with_precision(const Tensor& got, const Tensor& expected, const Precision& precision) {
   REQUIRE(got.defined());
   REQUIRE(got.is_cuda());
   REQUIRE(got.sizes() == expected.sizes());
@@ -139,21 +132,21 @@ void check_module(Module module, const Call& call = kPadded, const Precision& pr
   {
     const NoGradGuard no_grad;
     const std::vector<Tensor> inferred = outputs_of(twin, twins, call);
-    for (size_t i = 0; i < expected.size(); ++i) check_close(inferred[i], expected[i], precision);
+    for (size_t i = 0; i < expected.size(); ++i) check_with_precision(inferred[i], expected[i], precision);
   }
   const std::vector<Tensor> got = outputs_of(twin, twins, call);
   std::vector<Tensor> factors;
   for (size_t i = 0; i < expected.size(); ++i) {
-    check_close(got[i], expected[i], precision);
+    check_with_precision(got[i], expected[i], precision);
     factors.push_back(randn(expected[i].sizes(), kFloat64));
   }
   loss_of(expected, factors).backward();
   loss_of(got, factors).backward();
-  check_close(twins.input.grad(), leaves.input.grad(), precision);
-  if (leaves.h.defined()) check_close(twins.h.grad(), leaves.h.grad(), precision);
-  if (leaves.c.defined()) check_close(twins.c.grad(), leaves.c.grad(), precision);
+  check_with_precision(twins.input.grad(), leaves.input.grad(), precision);
+  if (leaves.h.defined()) check_with_precision(twins.h.grad(), leaves.h.grad(), precision);
+  if (leaves.c.defined()) check_with_precision(twins.c.grad(), leaves.c.grad(), precision);
   const std::vector<Tensor> parameters = module->parameters(), moved = twin->parameters();
-  for (size_t i = 0; i < parameters.size(); ++i) check_close(moved[i].grad(), parameters[i].grad(), precision);
+  for (size_t i = 0; i < parameters.size(); ++i) check_with_precision(moved[i].grad(), parameters[i].grad(), precision);
 }
 
 Tensor gpu_sequence() { return randn({kSteps, kBatch, kInput}, TensorOptions(kFloat32).device(kCUDA)); }
@@ -198,13 +191,13 @@ TEST_CASE("cuda: recurrent layers in other dtypes, and without cuDNN" * doctest:
   const auto two_layers = LSTMOptions(kInput, kHidden).num_layers(2).bidirectional(true);
   for (const Precision& each : kOthers) check_module(LSTM(two_layers), kPadded, each);
   globalContext().setUserEnabledCuDNN(false);
-  CHECK_FALSE(has_cudnn(kFloat32));
+  CHECK_FALSE(has_cudnn_rnn(kFloat32));
   check_module(LSTM(two_layers));
   check_module(GRU(kInput, kHidden), kPacked);
 }
 
 TEST_CASE("cuda: which recurrent layers run through cuDNN" * doctest::skip(!cuda::is_available())) {
-  if (!has_cudnn(kFloat32)) return;
+  if (!has_cudnn_rnn(kFloat32)) return;
   const FullPrecision precision;
   GRU gru(kInput, kHidden);
   gru->to(kCUDA);
@@ -238,12 +231,12 @@ TEST_CASE("cuda: dropout between recurrent layers is the CPU's" * doctest::skip(
   expected.sum().backward();
   got.sum().backward();
   for (size_t i = 0; i < module->parameters().size(); ++i) {
-    check_close(twin->parameters()[i].grad(), module->parameters()[i].grad().to(kFloat64), kSingle);
+    check_with_precision(twin->parameters()[i].grad(), module->parameters()[i].grad().to(kFloat64), kSingle);
   }
 }
 
 TEST_CASE("cuda: cuDNN's gradients, again, in part, and of themselves" * doctest::skip(!cuda::is_available())) {
-  if (!has_cudnn(kFloat32)) return;
+  if (!has_cudnn_rnn(kFloat32)) return;
   const FullPrecision precision;
   GRU gru(GRUOptions(kInput, kHidden).num_layers(2));
   gru->to(kCUDA);

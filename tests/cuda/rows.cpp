@@ -4,13 +4,6 @@
 using namespace rush;
 using namespace rush::testing;
 
-namespace {
-
-using Inputs = std::vector<Tensor>;
-const ScalarType kReals[] = {kFloat32, kFloat64, kFloat16, kBFloat16};
-
-}  // namespace
-
 TEST_CASE("softmax and log_softmax on a GPU" * doctest::skip(!cuda::is_available())) {
   for (ScalarType dtype : kReals) {
     // Rows of whole vectors and odd ones, in registers and too long for them.
@@ -18,11 +11,11 @@ TEST_CASE("softmax and log_softmax on a GPU" * doctest::skip(!cuda::is_available
                                    DimVector{3, 6, 10}, DimVector{1, 1}, DimVector{0, 4}}) {
       for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
         INFO(str(name(dtype), " ", shape.back(), " along ", d));
-        const Inputs x = {numbers(shape, dtype, -4, 4)};
+        const Tensors x = {numbers(shape, dtype, -4, 4)};
         check_on_both(
-            x, [=](const Inputs& in) { return softmax(in[0], d); }, 5);
+            x, [=](const Tensors& in) { return softmax(in[0], d); }, 5);
         check_on_both(
-            x, [=](const Inputs& in) { return log_softmax(in[0], d); }, 50);
+            x, [=](const Tensors& in) { return log_softmax(in[0], d); }, 50);
       }
     }
   }
@@ -32,19 +25,19 @@ TEST_CASE("layer, RMS, group and batch norm on a GPU" * doctest::skip(!cuda::is_
   for (ScalarType dtype : kReals) {
     for (int64_t columns : {6, 64, 65, 1030, 20000}) {
       INFO(str(name(dtype), " ", columns));
-      const Inputs in = {numbers({9, columns}, dtype, -1, 2), numbers({columns}, dtype, 0.5, 1.5),
-                         numbers({columns}, dtype, -1, 1)};
+      const Tensors in = {numbers({9, columns}, dtype, -1, 2), numbers({columns}, dtype, 0.5, 1.5),
+                          numbers({columns}, dtype, -1, 1)};
       check_on_both(
-          in, [=](const Inputs& t) { return layer_norm(t[0], {columns}, t[1], t[2]); }, 100);
+          in, [=](const Tensors& t) { return layer_norm(t[0], {columns}, t[1], t[2]); }, 100);
       check_on_both(
-          {in[0], in[1]}, [=](const Inputs& t) { return rms_norm(t[0], {columns}, t[1]); }, 100);
+          {in[0], in[1]}, [=](const Tensors& t) { return rms_norm(t[0], {columns}, t[1]); }, 100);
     }
     INFO(str(name(dtype)));
-    const Inputs in = {numbers({3, 6, 5, 7}, dtype, -1, 2), numbers({6}, dtype, 0.5, 1.5), numbers({6}, dtype, -1, 1)};
+    const Tensors in = {numbers({3, 6, 5, 7}, dtype, -1, 2), numbers({6}, dtype, 0.5, 1.5), numbers({6}, dtype, -1, 1)};
     check_on_both(
-        in, [](const Inputs& t) { return group_norm(t[0], 2, t[1], t[2]); }, 100);
+        in, [](const Tensors& t) { return group_norm(t[0], 2, t[1], t[2]); }, 100);
     for (bool training : {true, false}) {
-      const auto batch = [=](const Inputs& t) {
+      const auto batch = [=](const Tensors& t) {
         const Tensor mean = full({6}, 0.3, t[0].options().requires_grad(false));
         return batch_norm(t[0], t[1], t[2], mean, mean + 1, training, 0.1, 1e-5, true);
       };
@@ -63,16 +56,16 @@ TEST_CASE("losses over classes on a GPU" * doctest::skip(!cuda::is_available()))
         INFO(str(name(dtype), " ", classes, " reduction ", reduction));
         check_on_both(
             {x},
-            [=](const Inputs& t) { return cross_entropy_loss(t[0], y.to(t[0].device()), {}, reduction, -100, 0.0); },
+            [=](const Tensors& t) { return cross_entropy_loss(t[0], y.to(t[0].device()), {}, reduction, -100, 0.0); },
             50);
         check_on_both(
             {x},
-            [=](const Inputs& t) {
+            [=](const Tensors& t) {
               return cross_entropy_loss(t[0], y.to(t[0].device()), w.to(t[0].device()), reduction, -100, 0.1);
             },
             100);
         check_on_both(
-            {x}, [=](const Inputs& t) { return nll_loss(t[0], y.to(t[0].device()), w.to(t[0].device()), reduction); },
+            {x}, [=](const Tensors& t) { return nll_loss(t[0], y.to(t[0].device()), w.to(t[0].device()), reduction); },
             50);
       }
     }
@@ -138,32 +131,32 @@ TEST_CASE("pooling on a GPU in every layout" * doctest::skip(!cuda::is_available
     for (const Tensor& image :
          {x, x.contiguous(MemoryFormat::ChannelsLast), wide.contiguous(MemoryFormat::ChannelsLast)}) {
       INFO(str(name(dtype), " ", image.size(1), " ", image.stride(1)));
-      const Inputs in = {image};
+      const Tensors in = {image};
       check_on_both(
-          in, [](const Inputs& t) { return max_pool2d(t[0], 2); }, 5);
+          in, [](const Tensors& t) { return max_pool2d(t[0], 2); }, 5);
       check_on_both(
           in,
-          [](const Inputs& t) {
+          [](const Tensors& t) {
             return max_pool2d(t[0], {3, 2}, {2, 1}, {1, 0}, {2, 1}, true);
           },
           5);
       check_on_both(
-          in, [](const Inputs& t) { return avg_pool2d(t[0], 3, 2, 1); }, 5);
+          in, [](const Tensors& t) { return avg_pool2d(t[0], 3, 2, 1); }, 5);
       check_on_both(
           in,
-          [](const Inputs& t) {
+          [](const Tensors& t) {
             return avg_pool2d(t[0], {2, 3}, {1, 2}, 0, true, false);
           },
           5);
       check_on_both(
           in,
-          [](const Inputs& t) {
+          [](const Tensors& t) {
             return adaptive_avg_pool2d(t[0], {4, 7});
           },
           5);
       check_on_both(
           in,
-          [](const Inputs& t) {
+          [](const Tensors& t) {
             return std::get<0>(adaptive_max_pool2d(t[0], {4, 7}));
           },
           5);
@@ -178,7 +171,7 @@ TEST_CASE("attention on a GPU" * doctest::skip(!cuda::is_available())) {
       INFO(str(name(dtype), " causal ", causal));
       check_on_both(
           {heads(37), heads(41), heads(41)},
-          [=](const Inputs& t) { return scaled_dot_product_attention(t[0], t[1], t[2], {}, 0.0, causal); }, 200);
+          [=](const Tensors& t) { return scaled_dot_product_attention(t[0], t[1], t[2], {}, 0.0, causal); }, 200);
     }
   }
 }

@@ -6,13 +6,12 @@
 #include "backends/cuda/cuda.h"
 #include "core/ops/factory/pinned.h"
 #include "rushlight.h"
-#include "tests/cuda/caching.h"
+#include "tests/cuda/gpu.h"
 
 using namespace rush;
+using rush::testing::no_gpu;
 
 namespace {
-bool no_gpu() { return !cuda::is_available(); }
-
 // Keeps a stream busy for a while.
 Tensor long_work(int rounds = 200) {
   Tensor x = ones({1 << 22}, kCUDA);

@@ -2,9 +2,20 @@
 #pragma once
 #include <doctest/doctest.h>
 
+#include <vector>
+
 #include "rushlight.h"
 
 namespace rush::testing {
+
+// Dtypes that kernels are tested with.
+using Dtypes = std::vector<ScalarType>;
+inline const Dtypes kReals = {kFloat32, kFloat64, kFloat16, kBFloat16};
+inline const Dtypes kFloats = {kFloat32, kFloat64, kFloat16, kBFloat16, kComplex64, kComplex128};
+inline const Dtypes kIntegers = {kUInt8, kInt8, kInt16, kInt32, kInt64};
+inline const Dtypes kOrdered = {kFloat32, kFloat64, kFloat16, kBFloat16, kUInt8, kInt8, kInt16, kInt32, kInt64};
+inline const Dtypes kEverything = {kFloat32, kFloat64, kFloat16, kBFloat16,  kUInt8,      kInt8,
+                                   kInt16,   kInt32,   kInt64,   kComplex64, kComplex128, kBool};
 
 using TensorToTensor = Tensor (*)(const Tensor&);
 
@@ -42,6 +53,13 @@ inline void check_same(const Tensor& on_gpu, const Tensor& on_cpu, double tolera
   const bool narrow = dtype == kFloat16 || dtype == kBFloat16;
   const double step = narrow ? 1e-2 : dtype == kFloat64 || dtype == kComplex128 ? 1e-12 : 1e-6;
   CHECK(allclose(got, on_cpu, tolerance * step, tolerance * step, true));
+}
+
+// The same values within a relative and absolute tolerance, compared in the dtype of what the CPU gives.
+inline void check_within(const Tensor& on_gpu, const Tensor& on_cpu, double tolerance) {
+  REQUIRE(on_gpu.is_cuda());
+  REQUIRE(on_gpu.sizes() == on_cpu.sizes());
+  CHECK(on_gpu.cpu().to(on_cpu.scalar_type()).allclose(on_cpu, tolerance, tolerance));
 }
 
 // Numbers in [low, high) as `dtype`, the same in every run.

@@ -1,10 +1,9 @@
 // Whether an operator and its gradient are the same on a GPU as on the CPU.
 #pragma once
+#include "tests/cuda/gpu.h"
 #include "tests/cuda/same_as_cpu.h"
 
 namespace rush::testing {
-
-inline const Device kGpu(kCUDA, 0);
 
 // Calls fn(x...) on both devices, compares the results and, where `differentiable`, the gradients of all inputs that
 // are floating point, for the result times numbers that differ.

@@ -5,15 +5,13 @@
 
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/sparse/cusparselt.h"
-#include "tests/cuda/caching.h"
+#include "tests/cuda/gpu.h"
 #include "tests/ops/sparse/semi_structured_testing.h"
 
 using namespace rush;
 using namespace rush::testing;
 
 namespace {
-
-const Device kGpu(kCUDA, 0);
 
 // Whether this test is to be left out, which it says: without a GPU as doctest does.
 bool lacks_cusparselt() {

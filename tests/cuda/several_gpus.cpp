@@ -4,7 +4,7 @@
 #include "backends/cuda/check.h"
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/stream/current_stream.h"
-#include "tests/cuda/caching.h"
+#include "tests/cuda/gpu.h"
 #include "tests/cuda/same_as_cpu.h"
 
 using namespace rush;

@@ -11,7 +11,7 @@
 #include "core/error/error.h"
 #include "tests/cuda/fake_device.h"
 
-using namespace rush_tests;
+namespace rush_tests {
 
 namespace {
 
@@ -69,3 +69,5 @@ TEST_CASE("a long history does not overtax memory_viz's reader") {
   device.take(20 * kMiB);
   check_reading(snapshot_as_pickle({device.allocator.snapshot()}));
 }
+
+}  // namespace rush_tests

@@ -6,15 +6,13 @@
 #include "backends/cuda/sparse/descriptors.h"
 #include "examples/gcn/gcn.h"
 #include "rushlight.h"
-#include "tests/cuda/caching.h"
+#include "tests/cuda/gpu.h"
 #include "tests/ops/sparse/sparse_testing.h"
 
 using namespace rush;
 using namespace rush::testing;
 
 namespace {
-
-const Device kGpu(kCUDA, 0);
 
 // The same matrix with int32 indices.
 Tensor narrowed(const Tensor& csr) {

@@ -5,6 +5,7 @@
 #include "examples/submanifold/submanifold_conv.h"
 #include "rushlight.h"
 #include "tests/compute_sanitizer.h"
+#include "tests/cuda/gpu.h"
 #include "tests/examples/submanifold_testing.h"
 
 using namespace rush;
@@ -12,8 +13,6 @@ using namespace rush::testing;
 using namespace examples;
 
 namespace {
-
-const Device kGpu(kCUDA, 0);
 
 // The output's values and the gradients of features, weight and bias, on the CPU.
 Tensors convolved(const Tensor& x, const Tensor& w, const Tensor& b, const Tensor& grad, Device device) {

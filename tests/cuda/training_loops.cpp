@@ -6,7 +6,7 @@
 #include "examples/gpt2/pretraining.h"
 #include "examples/late_numbers.h"
 #include "rushlight.h"
-#include "tests/cuda/caching.h"
+#include "tests/cuda/gpu.h"
 
 using namespace rush;
 

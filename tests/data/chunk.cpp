@@ -5,13 +5,14 @@
 #include <numeric>
 
 #include "nn/data/data.h"
+#include "tests/data/batches.h"
 
 namespace {
 
 using namespace rush;
 using namespace rush::data;
 using namespace rush::data::samplers;
-using Batches = std::vector<std::vector<int>>;
+using rush::testing::Batches;
 
 // Chunk i holds the numbers 100 i, 100 i + 1, ...; the chunk `bad` throws.
 struct Reader : datasets::ChunkDataReader<int> {
@@ -35,16 +36,16 @@ using InOrder = datasets::ChunkDataset<Reader, SequentialSampler, SequentialSamp
 using Shuffled = datasets::ChunkDataset<Reader, RandomSampler, RandomSampler>;
 
 template <class Dataset>
-Batches rest(Dataset& dataset) {
+Batches remaining_batches(Dataset& dataset) {
   Batches batches;
   while (auto batch = dataset.get_batch()) batches.push_back(std::move(*batch));
   return batches;
 }
 
 template <class Dataset>
-Batches epoch(Dataset& dataset) {
+Batches whole_epoch(Dataset& dataset) {
   dataset.reset();
-  return rest(dataset);
+  return remaining_batches(dataset);
 }
 
 std::vector<int> flat_sorted(const Batches& batches) {
@@ -62,16 +63,16 @@ TEST_CASE("chunks in order are cut into batches across their borders, with any n
     for (const size_t cache : {4, 5, 2048}) {
       for (const size_t together : {1, 2, 10}) {
         InOrder dataset(Reader(kSizes), SequentialSampler(0), SequentialSampler(0), {preloaders, 4, cache, together});
-        for (int repeat = 0; repeat < 3; ++repeat) CHECK(epoch(dataset) == kInOrder);
+        for (int repeat = 0; repeat < 3; ++repeat) CHECK(whole_epoch(dataset) == kInOrder);
         CHECK(!dataset.get_batch());
         CHECK(!dataset.size());
       }
     }
   }
   InOrder none(Reader({}), SequentialSampler(0), SequentialSampler(0), {2, 4});
-  CHECK(epoch(none).empty());
+  CHECK(whole_epoch(none).empty());
   InOrder empty(Reader({0, 0}), SequentialSampler(0), SequentialSampler(0), {2, 4});
-  CHECK(epoch(empty).empty());
+  CHECK(whole_epoch(empty).empty());
 }
 
 Shuffled shuffled(size_t preloaders, size_t together, size_t cache = 2048) {
@@ -84,19 +85,19 @@ TEST_CASE("a shuffled epoch holds every example once, in an order that the seeds
   for (const size_t together : {1, 2, 6}) {
     CAPTURE(together);
     auto expected = shuffled(1, together);
-    const Batches first = epoch(expected), second = epoch(expected);
+    const Batches first = whole_epoch(expected), second = whole_epoch(expected);
     CHECK(flat_sorted(first) == flat_sorted(kInOrder));
     CHECK(first != second);
     for (const size_t preloaders : {1, 4}) {
       auto dataset = shuffled(preloaders, together, 4);
-      CHECK(epoch(dataset) == first);
-      CHECK(epoch(dataset) == second);
+      CHECK(whole_epoch(dataset) == first);
+      CHECK(whole_epoch(dataset) == second);
     }
   }
   // Only chunks that were drawn together mix.
   auto one = shuffled(2, 1);
   std::vector<int> chunks;
-  for (const auto& batch : epoch(one)) {
+  for (const auto& batch : whole_epoch(one)) {
     for (const int n : batch) {
       if (chunks.empty() || chunks.back() != n / 100) chunks.push_back(n / 100);
     }
@@ -112,7 +113,7 @@ TEST_CASE("a chunk that fails is an exception in its place, and the epoch goes o
     dataset.reset();
     CHECK_THROWS_WITH_AS(dataset.get_batch(),
                          "Caught exception in DataLoader worker thread. Original message: no chunk 2", WorkerException);
-    CHECK(rest(dataset) == Batches{{0, 1, 2, 300}, {400, 401, 402, 403}, {500, 501}});
+    CHECK(remaining_batches(dataset) == Batches{{0, 1, 2, 300}, {400, 401, 402, 403}, {500, 501}});
   }
 }
 
@@ -133,7 +134,7 @@ TEST_CASE("the preprocessing policy sees what was drawn together") {
   datasets::ChunkDataset<Reader, SequentialSampler, SequentialSampler> dataset(
       Reader({3, 2}), SequentialSampler(0), SequentialSampler(0), {1, 4, 10, 2},
       [](std::vector<int>& examples) { std::reverse(examples.begin(), examples.end()); });
-  CHECK(epoch(dataset) == Batches{{101, 100, 2, 1}, {0}});
+  CHECK(whole_epoch(dataset) == Batches{{101, 100, 2, 1}, {0}});
 }
 
 // Gives the index 0 for every example.
@@ -198,14 +199,14 @@ TEST_CASE("an epoch of chunks resumes with the example after the last batch, and
       const StateDict state = dataset.state_dict();
 
       auto other = shuffled(2, together);
-      if (taken % 2) epoch(other);
+      if (taken % 2) whole_epoch(other);
       other.load_state_dict(state);
       const StateDict again = other.state_dict();  // before anything was taken
-      const Batches expected = rest(dataset), next = epoch(dataset);
-      CHECK(rest(other) == expected);
-      CHECK(epoch(other) == next);
+      const Batches expected = remaining_batches(dataset), next = whole_epoch(dataset);
+      CHECK(remaining_batches(other) == expected);
+      CHECK(whole_epoch(other) == next);
       other.load_state_dict(again);
-      CHECK(rest(other) == expected);
+      CHECK(remaining_batches(other) == expected);
 
       StateDict bad = state;
       bad.erase("used");
@@ -213,12 +214,12 @@ TEST_CASE("an epoch of chunks resumes with the example after the last batch, and
       other.load_state_dict(again);
       if (!expected.empty()) CHECK(other.get_batch() == expected[0]);
       CHECK_THROWS_AS(other.load_state_dict(bad), ValueError);
-      CHECK(rest(other).size() == (expected.empty() ? 0 : expected.size() - 1));
+      CHECK(remaining_batches(other).size() == (expected.empty() ? 0 : expected.size() - 1));
     }
   }
   auto fresh = shuffled(1, 1), other = shuffled(1, 1);
   other.load_state_dict(fresh.state_dict());
-  CHECK(epoch(other) == epoch(fresh));
+  CHECK(whole_epoch(other) == whole_epoch(fresh));
 }
 
 }  // namespace

@@ -10,12 +10,15 @@
 #include <thread>
 
 #include "rushlight.h"
+#include "tests/data/batches.h"
 #include "tests/warnings.h"
 
 namespace {
 
 using namespace rush;
 using namespace rush::data;
+using rush::testing::Batches;
+using rush::testing::epoch;
 
 // Example i is the number i; some take long, some fail.
 struct Numbers : datasets::Dataset<Numbers, int> {
@@ -32,15 +35,6 @@ struct Numbers : datasets::Dataset<Numbers, int> {
   }
   std::optional<size_t> size() const override { return count; }
 };
-
-template <class Loader>
-std::vector<std::vector<int>> epoch(Loader& loader) {
-  std::vector<std::vector<int>> batches;
-  for (auto& batch : loader) batches.push_back(batch);
-  return batches;
-}
-
-using Batches = std::vector<std::vector<int>>;
 
 TEST_CASE("a sequential loader gives every example once, in order, with any number of workers") {
   for (size_t workers : {0, 1, 3}) {

@@ -24,7 +24,7 @@ struct Pairs : datasets::Dataset<Pairs> {
   std::optional<size_t> size() const override { return 10; }
 };
 
-auto loader_of(Pairs pairs, size_t workers = 0) {
+auto loader_of_pairs(Pairs pairs, size_t workers = 0) {
   return make_data_loader<samplers::SequentialSampler>(pairs.map(transforms::Stack<>()).map(transforms::PinMemory<>()),
                                                        DataLoaderOptions(3).workers(workers));
 }
@@ -35,7 +35,7 @@ double first_of(const Example<>& batch) { return batch.data[0][0].item<double>()
 
 TEST_CASE("a prefetcher hands out the loader's batches, epoch after epoch") {
   for (const size_t workers : {0, 2}) {
-    const auto loader = loader_of({}, workers);
+    const auto loader = loader_of_pairs({}, workers);
     DevicePrefetcher batches(*loader, kCPU);
     for (int repeat = 0; repeat < 2; ++repeat) {
       std::vector<double> firsts;
@@ -49,7 +49,7 @@ TEST_CASE("a prefetcher hands out the loader's batches, epoch after epoch") {
 }
 
 TEST_CASE("an epoch that is broken off begins anew, and the end has no batch") {
-  const auto loader = loader_of({});
+  const auto loader = loader_of_pairs({});
   DevicePrefetcher batches(*loader, kCPU);
   auto batch = batches.begin();
   ++batch;
@@ -65,7 +65,7 @@ TEST_CASE("an epoch that is broken off begins anew, and the end has no batch") {
 TEST_CASE("a prefetcher throws what its loader throws, in its turn, and goes on") {
   Pairs pairs;
   pairs.bad = 4;
-  const auto loader = loader_of(pairs);
+  const auto loader = loader_of_pairs(pairs);
   DevicePrefetcher batches(*loader, kCPU);
   auto batch = batches.begin();
   CHECK(first_of(*batch) == 0);
@@ -77,7 +77,7 @@ TEST_CASE("a prefetcher throws what its loader throws, in its turn, and goes on"
 }
 
 TEST_CASE("a prefetcher's state is where its caller is") {
-  const auto loader = loader_of({}, 2), other = loader_of({});
+  const auto loader = loader_of_pairs({}, 2), other = loader_of_pairs({});
   DevicePrefetcher batches(*loader, kCPU), twin(*other, kCPU);
   auto batch = batches.begin();
   ++batch;
@@ -97,7 +97,7 @@ TEST_CASE("tensors are found in examples, lists and alone") {
 }
 
 TEST_CASE("a prefetcher takes one to eight batches ahead") {
-  const auto loader = loader_of({});
+  const auto loader = loader_of_pairs({});
   using Prefetcher = DevicePrefetcher<std::decay_t<decltype(*loader)>>;
   CHECK_THROWS_AS(Prefetcher(*loader, kCPU, 0), ValueError);
   CHECK_THROWS_AS(Prefetcher(*loader, kCPU, 9), ValueError);

@@ -36,7 +36,7 @@ Bytes small_file() {
 }
 
 // The message with which reading `bytes` fails, after the checks that every failure must pass; "" if it succeeds.
-std::string failure(const Bytes& bytes) {
+std::string idx_failure(const Bytes& bytes) {
   static TemporaryFolder folder;
   std::string path = folder.write("case.idx", bytes);
   try {
@@ -80,12 +80,12 @@ TEST_CASE("read_idx: the members of a gzip file are one stream, cut wherever the
     CHECK(read_idx(folder.write("a", joined({gzip({}), gzip(first), gzip(second), gzip({})}))).content == plain);
   }
   const Bytes whole = gzip(plain);
-  CHECK(failure(joined({whole, gzip(Bytes{1})})) == "trailing bytes after the values");
-  CHECK(failure(joined({whole, Bytes{0, 0}})) == "2 trailing bytes after the compressed data");
-  CHECK(failure(joined({whole, Bytes{0x1f, 0x8b}})) == "truncated: the compressed data end early");
+  CHECK(idx_failure(joined({whole, gzip(Bytes{1})})) == "trailing bytes after the values");
+  CHECK(idx_failure(joined({whole, Bytes{0, 0}})) == "2 trailing bytes after the compressed data");
+  CHECK(idx_failure(joined({whole, Bytes{0x1f, 0x8b}})) == "truncated: the compressed data end early");
   Bytes broken = joined({gzip(Bytes(plain.begin(), plain.begin() + 40)), gzip(Bytes(plain.begin() + 40, plain.end()))});
   broken[broken.size() - 6] ^= 1;  // the second member's checksum
-  CHECK(failure(broken).starts_with("corrupt compressed data"));
+  CHECK(idx_failure(broken).starts_with("corrupt compressed data"));
 }
 
 TEST_CASE("read_idx: element sizes and an empty dimension") {
@@ -102,7 +102,8 @@ TEST_CASE("read_idx: a file cut anywhere is refused") {
   for (const Bytes& whole : {small_file(), gzip(small_file())}) {
     for (size_t size = 0; size < whole.size(); ++size) {
       CAPTURE(size);
-      CHECK(failure(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size))).find("truncated") == 0);
+      CHECK(idx_failure(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size))).find("truncated") ==
+            0);
     }
   }
 }
@@ -110,11 +111,11 @@ TEST_CASE("read_idx: a file cut anywhere is refused") {
 TEST_CASE("read_idx: trailing bytes are refused") {
   Bytes plain = small_file();
   plain.push_back(7);
-  CHECK(failure(plain) == "1 trailing bytes after the values");
-  CHECK(failure(gzip(plain)) == "trailing bytes after the values");
+  CHECK(idx_failure(plain) == "1 trailing bytes after the values");
+  CHECK(idx_failure(gzip(plain)) == "trailing bytes after the values");
   Bytes compressed = gzip(small_file());
   compressed.insert(compressed.end(), {1, 2, 3});
-  CHECK(failure(compressed) == "3 trailing bytes after the compressed data");
+  CHECK(idx_failure(compressed) == "3 trailing bytes after the compressed data");
 }
 
 TEST_CASE("read_idx: every wrong byte in a header is refused") {
@@ -127,7 +128,7 @@ TEST_CASE("read_idx: every wrong byte in a header is refused") {
       bool valid = bad == good || (at == 2 && value == 0x09);
       CAPTURE(at);
       CAPTURE(value);
-      CHECK(failure(bad).empty() == valid);
+      CHECK(idx_failure(bad).empty() == valid);
     }
   }
 }
@@ -140,18 +141,18 @@ TEST_CASE("read_idx: a flipped bit in a compressed file is refused or harmless")
     bad[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
     CAPTURE(bit);
     // Bits of the gzip header that do not matter (time stamp, system) may change; the content may not.
-    if (failure(bad).empty()) CHECK(read_idx(folder.write("a", bad)).content == plain);
+    if (idx_failure(bad).empty()) CHECK(read_idx(folder.write("a", bad)).content == plain);
   }
 }
 
 TEST_CASE("read_idx: absurd sizes are refused before memory is allocated") {
   const uint32_t huge = 0xFFFFFFFF;
-  CHECK(failure(header(0x08, {huge, huge, huge})).find("multiply to more than 2^64") != std::string::npos);
-  CHECK(failure(header(0x0E, std::vector<uint32_t>(255, huge))).find("multiply to more than 2^64") !=
+  CHECK(idx_failure(header(0x08, {huge, huge, huge})).find("multiply to more than 2^64") != std::string::npos);
+  CHECK(idx_failure(header(0x0E, std::vector<uint32_t>(255, huge))).find("multiply to more than 2^64") !=
         std::string::npos);
-  CHECK(failure(header(0x08, {huge, huge})).find("promises 18446744065119617025 bytes") != std::string::npos);
-  CHECK(failure(gzip(header(0x08, {huge, 28, 28}))).find("promises 3367254359280 bytes") != std::string::npos);
-  CHECK(failure(header(0x08, {})) == "corrupt IDX header: it has no dimensions");
+  CHECK(idx_failure(header(0x08, {huge, huge})).find("promises 18446744065119617025 bytes") != std::string::npos);
+  CHECK(idx_failure(gzip(header(0x08, {huge, 28, 28}))).find("promises 3367254359280 bytes") != std::string::npos);
+  CHECK(idx_failure(header(0x08, {})) == "corrupt IDX header: it has no dimensions");
 
   TemporaryFolder folder;
   std::string path = folder.write("a", small_file());
@@ -168,7 +169,7 @@ TEST_CASE("read_idx: random bytes never crash it") {
     // Half of the rounds get past the first check.
     const Bytes start = round % 2 ? Bytes{0, 0, 8, 1} : Bytes{0x1f, 0x8b, 8, 0};
     std::copy_n(start.begin(), std::min(start.size(), bytes.size()), bytes.begin());
-    CHECK(!failure(bytes).empty());
+    CHECK(!idx_failure(bytes).empty());
   }
 }
 

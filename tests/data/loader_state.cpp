@@ -4,22 +4,24 @@
 
 #include "core/ops/factory/factories.h"
 #include "nn/data/data.h"
+#include "tests/data/batches.h"
 
 namespace {
 
 using namespace rush;
 using namespace rush::data;
-using Batches = std::vector<std::vector<int64_t>>;
+using rush::testing::epoch;
+using LongBatches = std::vector<std::vector<int64_t>>;
 
 // An example and a number drawn from its batch's stream.
-struct Numbers : datasets::Dataset<Numbers, int64_t> {
+struct NumbersWithDraws : datasets::Dataset<NumbersWithDraws, int64_t> {
   int64_t get(size_t index) override {
     return static_cast<int64_t>(index) * 1000 + static_cast<int64_t>(data::detail::draw_seed(batch_generator()) % 1000);
   }
   std::optional<size_t> size() const override { return 23; }
 };
 
-struct Counter : datasets::IterableDataset<Counter, int64_t> {
+struct CounterTo23 : datasets::IterableDataset<CounterTo23, int64_t> {
   std::optional<int64_t> next() override { return position == 23 ? std::nullopt : std::optional<int64_t>(position++); }
   void reset() override { position = 0; }
   void visit(StateFields& fields) override { fields("position", position); }
@@ -29,21 +31,14 @@ struct Counter : datasets::IterableDataset<Counter, int64_t> {
 auto loader_of(size_t workers, uint64_t seed, bool ordered = true, bool drop_last = false) {
   const auto generator = make_generator<CPUGeneratorImpl>(seed);
   return make_data_loader(
-      Numbers(), samplers::RandomSampler(23, generator),
+      NumbersWithDraws(), samplers::RandomSampler(23, generator),
       DataLoaderOptions(4).workers(workers).generator(generator).enforce_ordering(ordered).drop_last(drop_last));
-}
-
-template <class Loader>
-Batches epoch(Loader& loader) {
-  Batches batches;
-  for (auto& batch : loader) batches.push_back(batch);
-  return batches;
 }
 
 // What is left of an epoch after `taken` batches, and its state there.
 template <class Loader>
-std::pair<Batches, StateDict> split(Loader& loader, size_t taken) {
-  Batches rest;
+std::pair<LongBatches, StateDict> split(Loader& loader, size_t taken) {
+  LongBatches rest;
   StateDict state = loader.state_dict();
   size_t count = 0;
   for (auto& batch : loader) {
@@ -64,7 +59,7 @@ TEST_CASE("a loader resumes after the batches that were handed out, with any num
         CAPTURE(taken);
         const auto loader = loader_of(workers, 1, true, drop_last);
         const auto [rest, state] = split(*loader, taken);
-        const Batches next = epoch(*loader);
+        const LongBatches next = epoch(*loader);
         for (const size_t other_workers : {0, 2}) {
           const auto other = loader_of(other_workers, 99, true, drop_last);
           if (taken % 2) other->begin();  // breaks off an epoch of its own
@@ -86,7 +81,7 @@ TEST_CASE("a position that was loaded can be saved again before a batch is taken
   CHECK(*batch == rest[0]);
   const StateDict later = other->state_dict();
   third->load_state_dict(later);
-  CHECK(epoch(*third) == Batches(rest.begin() + 1, rest.end()));
+  CHECK(epoch(*third) == LongBatches(rest.begin() + 1, rest.end()));
   third->load_state_dict(state);
   third->load_state_dict(third->state_dict());
   CHECK(epoch(*third) == rest);
@@ -99,7 +94,7 @@ TEST_CASE("batches that were handed out too early are loaded again") {
         CAPTURE(taken);
         CAPTURE(unused);
         const auto loader = loader_of(workers, 1), other = loader_of(0, 99);
-        Batches all;
+        LongBatches all;
         StateDict state;
         for (auto& batch : *loader) {
           all.push_back(batch);
@@ -108,7 +103,7 @@ TEST_CASE("batches that were handed out too early are loaded again") {
         // After the last batch the epoch counts as over only if it was used.
         if (taken == 6) state = loader->state_dict(unused);
         other->load_state_dict(state);
-        const Batches rest(all.begin() + static_cast<std::ptrdiff_t>(taken - unused), all.end());
+        const LongBatches rest(all.begin() + static_cast<std::ptrdiff_t>(taken - unused), all.end());
         if (!rest.empty()) CHECK(epoch(*other) == rest);
         CHECK(epoch(*other) == epoch(*loader));
       }
@@ -131,7 +126,7 @@ TEST_CASE("out of order, what was not handed out is what is loaded again") {
   const auto [rest, state] = split(*loader, 3);
   const auto other = loader_of(2, 9, /*ordered=*/false);
   other->load_state_dict(state);
-  const auto sorted = [](Batches batches) {
+  const auto sorted = [](LongBatches batches) {
     std::sort(batches.begin(), batches.end());
     return batches;
   };
@@ -156,7 +151,7 @@ TEST_CASE("stream samplers and stateful datasets resume too") {
   CHECK(rest.size() == 2);
 
   const auto counter = [](size_t workers) {
-    return make_data_loader(Counter(), DataLoaderOptions(5).workers(workers));
+    return make_data_loader(CounterTo23(), DataLoaderOptions(5).workers(workers));
   };
   const auto here = counter(0), there = counter(2);
   const auto [numbers, place] = split(*here, 2);

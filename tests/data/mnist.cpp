@@ -11,10 +11,12 @@
 #include "rushlight.h"
 #include "tests/gzip_file.h"
 #include "tests/temporary_folder.h"
+#include "tests/text.h"
 
 using rush::data::datasets::MNIST;
 using rush::data::datasets::detail::IdxSource;
 using rush::data::datasets::detail::read_digits;
+using rush::testing::contains;
 using rush::testing::gzip;
 using rush::testing::TemporaryFolder;
 using Bytes = std::vector<uint8_t>;
@@ -36,7 +38,7 @@ Bytes labels_file(Bytes labels) {
 }
 
 // What read_digits says about a folder with these files, whose md5s it is told.
-std::string failure(const Bytes& images, const Bytes& labels) {
+std::string digits_failure(const Bytes& images, const Bytes& labels) {
   TemporaryFolder folder;
   folder.write("images", images);
   folder.write("labels", labels);
@@ -47,8 +49,6 @@ std::string failure(const Bytes& images, const Bytes& labels) {
   }
   return "";
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -73,12 +73,13 @@ TEST_CASE("read_digits: plain and gzipped files give floats from 0 to 1 and int6
 
 TEST_CASE("read_digits: files that are missing, changed or do not fit are refused") {
   const Bytes images = images_file(), labels = labels_file({3, 9});
-  CHECK(failure(images, labels) == "");
-  CHECK(contains(failure(images_file(27), labels), "images: expected N x 28 x 28 bytes, got dimensions (2, 27, 28)"));
-  CHECK(contains(failure(labels, labels), "images: expected N x 28 x 28 bytes, got dimensions (2)"));
-  CHECK(contains(failure(images, images), "labels: expected N bytes, got dimensions (2, 28, 28)"));
-  CHECK(contains(failure(images, labels_file({3, 10})), "labels: holds a label that is not a digit"));
-  CHECK(contains(failure(images, labels_file({3})), "images: has 2 images for 1 labels"));
+  CHECK(digits_failure(images, labels) == "");
+  CHECK(contains(digits_failure(images_file(27), labels),
+                 "images: expected N x 28 x 28 bytes, got dimensions (2, 27, 28)"));
+  CHECK(contains(digits_failure(labels, labels), "images: expected N x 28 x 28 bytes, got dimensions (2)"));
+  CHECK(contains(digits_failure(images, images), "labels: expected N bytes, got dimensions (2, 28, 28)"));
+  CHECK(contains(digits_failure(images, labels_file({3, 10})), "labels: holds a label that is not a digit"));
+  CHECK(contains(digits_failure(images, labels_file({3})), "images: has 2 images for 1 labels"));
 
   TemporaryFolder folder;
   CHECK_THROWS_WITH_AS(MNIST(folder.path()),

@@ -13,7 +13,7 @@ using namespace rush::data::samplers;
 using Indices = std::vector<size_t>;
 
 template <class SamplerType>
-Indices rest(SamplerType& sampler, size_t batch_size) {
+Indices remaining_indices(SamplerType& sampler, size_t batch_size) {
   Indices all;
   while (const auto batch = sampler.next(batch_size)) {
     REQUIRE(!batch->empty());
@@ -51,13 +51,13 @@ TEST_CASE("distributed samplers give every replica as many examples, and all of 
       Indices sequential, random;
       for (size_t rank = 0; rank < c.replicas; ++rank) {
         DistributedSequentialSampler in_order(c.size, c.replicas, rank, c.duplicates);
-        const Indices part = rest(in_order, batch_size);
+        const Indices part = remaining_indices(in_order, batch_size);
         CHECK(part.size() == c.expected.size() / c.replicas);
         CHECK(in_order.index() == part.size() * (rank + 1));
         sequential.insert(sequential.end(), part.begin(), part.end());
 
         DistributedRandomSampler shuffled(c.size, c.replicas, rank, c.duplicates);
-        const Indices drawn = rest(shuffled, batch_size);
+        const Indices drawn = remaining_indices(shuffled, batch_size);
         CHECK(drawn.size() == part.size());
         random.insert(random.end(), drawn.begin(), drawn.end());
       }
@@ -69,18 +69,18 @@ TEST_CASE("distributed samplers give every replica as many examples, and all of 
 
 TEST_CASE("the order of a distributed random sampler is the epoch's, whatever the default generator") {
   DistributedRandomSampler sampler(40, 2, 1);
-  const Indices first = rest(sampler, 7);
+  const Indices first = remaining_indices(sampler, 7);
   CHECK(!std::is_sorted(first.begin(), first.end()));
   manual_seed(3);
   sampler.reset();
-  CHECK(rest(sampler, 7) == first);
+  CHECK(remaining_indices(sampler, 7) == first);
   sampler.set_epoch(1);
   CHECK(sampler.epoch() == 1);
-  CHECK(rest(sampler, 7).empty());  // not before reset
+  CHECK(remaining_indices(sampler, 7).empty());  // not before reset
   sampler.reset();
-  CHECK(rest(sampler, 7) != first);
+  CHECK(remaining_indices(sampler, 7) != first);
   sampler.reset(6);
-  CHECK(rest(sampler, 7).size() == 3);
+  CHECK(remaining_indices(sampler, 7).size() == 3);
 
   // A state dict is of the epoch that was started, though the next is named already.
   sampler.reset(40);
@@ -89,7 +89,7 @@ TEST_CASE("the order of a distributed random sampler is the epoch's, whatever th
   DistributedRandomSampler other(40, 2, 1);
   other.load_state_dict(sampler.state_dict());
   CHECK(other.epoch() == 1);
-  CHECK(rest(other, 4) == rest(sampler, 4));
+  CHECK(remaining_indices(other, 4) == remaining_indices(sampler, 4));
 }
 
 TEST_CASE("the rank must be below the number of replicas") {
@@ -163,7 +163,7 @@ TEST_CASE("a random sampler on the default generator keeps the order of its epoc
   const StateDict state = sampler.state_dict();
   other.load_state_dict(state);
   CHECK(other.index() == 5);
-  CHECK(rest(other, 4) == rest(sampler, 4));
+  CHECK(remaining_indices(other, 4) == remaining_indices(sampler, 4));
 }
 
 struct NoState : Sampler<> {
@@ -195,7 +195,7 @@ TEST_CASE("a state dict that does not fit is refused, and the sampler stays wher
   CHECK_THROWS_AS(sampler.load_state_dict(changed("generator.offset", 2)), ValueError);
 
   for (int epoch = 0; epoch < 2; ++epoch) {
-    CHECK(rest(sampler, 2) == rest(twin, 2));
+    CHECK(remaining_indices(sampler, 2) == remaining_indices(twin, 2));
     sampler.reset();
     twin.reset();
   }

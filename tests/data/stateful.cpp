@@ -5,13 +5,14 @@
 
 #include "core/ops/factory/factories.h"
 #include "nn/data/data.h"
+#include "tests/data/batches.h"
 
 namespace {
 
 using namespace rush;
 using namespace rush::data;
-using Batches = std::vector<std::vector<int>>;
-
+using rush::testing::Batches;
+using rush::testing::epoch;
 // Counts up; the example `bad` throws once.
 struct Counter : datasets::IterableDataset<Counter, int> {
   explicit Counter(int count, int bad = -1) : count(count), bad(bad) {}
@@ -32,13 +33,6 @@ struct Counter : datasets::IterableDataset<Counter, int> {
   int64_t position = 0;
   int count, bad, resets = 0;
 };
-
-template <class Loader>
-Batches epoch(Loader& loader) {
-  Batches batches;
-  for (auto& batch : loader) batches.push_back(batch);
-  return batches;
-}
 
 TEST_CASE("an iterable dataset is read to its end, by one thread in order and by several completely") {
   for (const size_t workers : {0, 1, 4}) {

@@ -3,15 +3,17 @@
 #include <doctest/doctest.h>
 
 #include "tests/temporary_folder.h"
+#include "tests/text.h"
 
 using namespace examples;
+using rush::testing::count;
 
 namespace {
 
 ProgressState half_way() { return {"epoch 1/2", "images", 30000, 60000, 10, {{"loss", 0.0412}, {"acc", 98.714, 2}}}; }
 
 // What a Progress with these options prints to a file.
-std::string printed(ProgressOptions options, void (*use)(Progress&)) {
+std::string progress_output(ProgressOptions options, void (*use)(Progress&)) {
   rush::testing::TemporaryFolder folder;
   std::string path = folder / "out";
   options.out = std::fopen(path.c_str(), "w");
@@ -22,12 +24,6 @@ std::string printed(ProgressOptions options, void (*use)(Progress&)) {
   }
   std::fclose(options.out);
   return rush::testing::file_content(path);
-}
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t found = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
-  return found;
 }
 
 }  // namespace
@@ -61,7 +57,7 @@ TEST_CASE("Progress: a file gets plain lines at intervals and the last state") {
   ProgressOptions options;
   options.terminal = false;
   options.line_interval = 3600;
-  std::string text = printed(options, [](Progress& progress) {
+  std::string text = progress_output(options, [](Progress& progress) {
     for (int i = 1; i <= 100; ++i) progress.update(i, {{"loss", 1.0 / i}});
     progress.note("a note");
     progress.finish();
@@ -72,13 +68,13 @@ TEST_CASE("Progress: a file gets plain lines at intervals and the last state") {
   CHECK(text.find('\r') == std::string::npos);
 
   options.line_interval = 0;
-  CHECK(count(printed(options, [](Progress& p) { p.update(1, {}), p.update(2, {}); }), "\n") == 2);
+  CHECK(count(progress_output(options, [](Progress& p) { p.update(1, {}), p.update(2, {}); }), "\n") == 2);
 }
 
 TEST_CASE("Progress: a terminal gets one line, redrawn, ended even without finish") {
   ProgressOptions options;
   options.terminal = true;
-  std::string text = printed(options, [](Progress& progress) {
+  std::string text = progress_output(options, [](Progress& progress) {
     for (int i = 1; i <= 100; ++i) progress.update(i, {});
     progress.note("a note");
   });

@@ -8,8 +8,10 @@
 #include "core/error/error.h"
 #include "examples/mnist/digit_sections.h"
 #include "examples/mnist/synthetic_digits.h"
+#include "tests/text.h"
 
 using namespace examples;
+using rush::testing::count;
 
 namespace {
 
@@ -42,12 +44,6 @@ Report small_report(size_t wrong) {
   report.settings = {{"seed", "<1>"}};
   report.machine = {{"threads", "2"}};
   return report;
-}
-
-size_t count(const std::string& text, const std::string& part) {
-  size_t found = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
-  return found;
 }
 
 }  // namespace

@@ -11,31 +11,33 @@
 #include "core/io/safetensors.h"
 #include "rushlight.h"
 #include "tests/io/file_size_limit.h"
+#include "tests/io/load_failure.h"
 #include "tests/temporary_folder.h"
 
 using namespace rush;
 using rush::testing::file_content;
 using rush::testing::FileSizeLimit;
+using rush::testing::refusal;
 using rush::testing::TemporaryFolder;
 
 namespace {
 
-struct NetImpl : nn::Module {
+struct DropoutNetImpl : nn::Module {
   nn::Linear fc{nullptr};
   nn::BatchNorm1d bn{nullptr};
   nn::Dropout drop{nullptr};
-  explicit NetImpl(int64_t width) {
+  explicit DropoutNetImpl(int64_t width) {
     fc = register_module("fc", nn::Linear(2, width));
     bn = register_module("bn", nn::BatchNorm1d(width));
     drop = register_module("drop", nn::Dropout(0.5));
   }
   Tensor forward(const Tensor& x) { return drop(bn(fc(x))); }
 };
-RUSH_MODULE(Net);
+RUSH_MODULE(DropoutNet);
 
 // A small training run with a part of every kind.
 struct Run {
-  Net net;
+  DropoutNet net;
   optim::AdamW adam;
   optim::OneCycleLR schedule;
   std::unique_ptr<data::DataLoader<data::datasets::TensorDataset, data::samplers::RandomSampler>> loader;
@@ -93,17 +95,6 @@ struct Run {
   }
 };
 
-template <class E, class F>
-std::string refusal(const F& function) {
-  try {
-    function();
-  } catch (const E& error) {
-    CHECK(std::string(error.what()).find('\n') == std::string::npos);
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
 }  // namespace
 
 TEST_CASE("Checkpoint: a run that is loaded goes on bit by bit, from any step") {
@@ -145,7 +136,7 @@ TEST_CASE("Checkpoint: names of parts are checked") {
   Checkpoint checkpoint;
   checkpoint.add("net", run.net);
   for (const char* bad : {"", "net", "a.b"}) CHECK_THROWS_AS(checkpoint.add(bad, run.epoch), ValueError);
-  CHECK_THROWS_AS(checkpoint.add("x", std::shared_ptr<NetImpl>()), ValueError);
+  CHECK_THROWS_AS(checkpoint.add("x", std::shared_ptr<DropoutNetImpl>()), ValueError);
 }
 
 TEST_CASE("Checkpoint: a setting that may change is noted, but not by a load that fails") {

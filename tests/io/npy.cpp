@@ -19,20 +19,18 @@
 #include "core/io/zip_archive.h"
 #include "rushlight.h"
 #include "tests/fixtures.h"
+#include "tests/io/from_hex.h"
+#include "tests/io/load_failure.h"
 #include "tests/temporary_folder.h"
 
 using namespace rush::io;
 using rush::Tensor;
 using rush::testing::file_content;
+using rush::testing::from_hex;
+using rush::testing::load_failure;
 using rush::testing::TemporaryFolder;
 
 namespace {
-
-std::string from_hex(const std::string& hex) {
-  std::string bytes;
-  for (size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  return bytes;
-}
 
 const nlohmann::json& fixtures() {
   static const nlohmann::json all = read_fixtures("io/npy.json");
@@ -66,27 +64,9 @@ bool same_values(const Tensor& a, const Tensor& b) {
   return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() && a.equal(b);
 }
 
-// The message with which `load` refuses the content, after the checks that every refusal must pass; "" if it does not.
-template <class Load>
-std::string failure(const Load& load, const std::string& content) {
-  static TemporaryFolder folder;
-  const std::string path = folder.write("case", content);
-  std::string message;
-  try {
-    load(path);
-    return "";
-  } catch (const rush::IOError& error) {
-    message = error.what();
-  } catch (const rush::NotImplementedError& error) {
-    message = error.what();
-  }
-  CHECK(message.find('\n') == std::string::npos);
-  CHECK(message.substr(0, path.size() + 2) == path + ": ");
-  return message.substr(path.size() + 2);
-}
-std::string npy_failure(const std::string& content) { return failure(load_npy, content); }
+std::string npy_failure(const std::string& content) { return load_failure(load_npy, content); }
 std::string npz_failure(const std::string& content) {
-  return failure([](const std::string& path) { return load_npz(path); }, content);
+  return load_failure([](const std::string& path) { return load_npz(path); }, content);
 }
 
 std::string npy_file(const std::string& header, const std::string& data, int version = 1) {
@@ -101,7 +81,7 @@ std::string replaced(std::string text, size_t at, uint64_t value, size_t size) {
   return text.replace(at, size, bytes);
 }
 
-const std::string kData = std::string("\0\0\x80?\0\0\0@", 8);  // two floats
+const std::string kTwoFloats = std::string("\0\0\x80?\0\0\0@", 8);
 
 // ---- archives that libzip would not write
 
@@ -280,7 +260,7 @@ TEST_CASE("npy: headers that are not of the one form are refused") {
   for (const auto& each : cases) {
     CAPTURE(each.header);
     for (const int version : {1, 2, 3}) {
-      const std::string message = npy_failure(npy_file(each.header, kData, version));
+      const std::string message = npy_failure(npy_file(each.header, kTwoFloats, version));
       if (*each.message) {
         CHECK(message.find(each.message) != std::string::npos);
       } else {
@@ -290,9 +270,9 @@ TEST_CASE("npy: headers that are not of the one form are refused") {
   }
   std::string ones;
   for (int i = 0; i < 65; ++i) ones += "1,";
-  CHECK(npy_failure(npy_file("{'descr': '<f8', 'fortran_order': False, 'shape': (" + ones + ")}", kData))
+  CHECK(npy_failure(npy_file("{'descr': '<f8', 'fortran_order': False, 'shape': (" + ones + ")}", kTwoFloats))
             .find("more than 64 dimensions") != std::string::npos);
-  const std::string good = npy_file(cases[0].header, kData);
+  const std::string good = npy_file(cases[0].header, kTwoFloats);
   CHECK(npy_failure("PK" + good).find("not an npy file") == 0);
   CHECK(npy_failure(replaced(good, 6, 4, 1)).find("unsupported npy format version 4.0") == 0);
   CHECK(npy_failure(npy_file(std::string(20000, ' '), "", 2)).find("at most 10000 are accepted") != std::string::npos);

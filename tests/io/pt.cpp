@@ -9,18 +9,14 @@
 #include "core/io/zip_archive.h"
 #include "rushlight.h"
 #include "tests/fixtures.h"
+#include "tests/io/from_hex.h"
 #include "tests/temporary_folder.h"
 
 namespace {
 
 using namespace rush;
+using rush::testing::from_hex;
 using rush::testing::TemporaryFolder;
-
-std::string from_hex(const std::string& hex) {
-  std::string bytes;
-  for (size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  return bytes;
-}
 
 // The file of a case of pt.json.
 std::string write_case(const TemporaryFolder& folder, const nlohmann::json& each) {

@@ -11,6 +11,7 @@
 #include "core/error/error.h"
 #include "core/io/read_file.h"
 #include "rushlight.h"
+#include "tests/io/load_failure.h"
 #include "tests/temporary_folder.h"
 
 using namespace rush::io;
@@ -32,22 +33,8 @@ const std::string kHeader =
     R"("b":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"a":{"dtype":"BOOL","shape":[3],"data_offsets":[16,19]}} )";
 const std::string kData("\x00\x00\xc0?\x00\x00\x00\xc0\x00\x00@@\x00\x00\x80@\x01\x00\x01", 19);
 
-// The message with which the content is refused, after the checks that every refusal must pass; "" if it is accepted.
-std::string failure(const std::string& content) {
-  static TemporaryFolder folder;
-  const std::string path = folder.write("case.safetensors", content);
-  std::string message;
-  try {
-    load_safetensors(path);
-    return "";
-  } catch (const rush::IOError& error) {
-    message = error.what();
-  } catch (const rush::NotImplementedError& error) {
-    message = error.what();
-  }
-  CHECK(message.find('\n') == std::string::npos);
-  CHECK(message.substr(0, path.size() + 2) == path + ": ");
-  return message.substr(path.size() + 2);
+std::string safetensors_failure(const std::string& content) {
+  return rush::testing::load_failure([](const std::string& path) { load_safetensors(path); }, content);
 }
 
 std::string one_tensor(const std::string& fields) { return file_with("{\"t\":{" + fields + "}}", "12345678"); }
@@ -57,7 +44,7 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
          (a.nbytes() == 0 || std::memcmp(a.data_ptr(), b.data_ptr(), static_cast<size_t>(a.nbytes())) == 0);
 }
 
-Tensor counting(rush::IntArrayRef sizes, rush::ScalarType dtype) {
+Tensor counting_bytes(rush::IntArrayRef sizes, rush::ScalarType dtype) {
   Tensor t = rush::empty(sizes, dtype);
   auto* bytes = static_cast<uint8_t*>(t.data_ptr());
   for (int64_t i = 0; i < t.nbytes(); ++i) bytes[i] = static_cast<uint8_t>(dtype == rush::kBool ? i % 2 : 7 * i + 1);
@@ -120,10 +107,10 @@ TEST_CASE("safetensors: every dtype and shape comes back, in the order in which 
     const auto dtype = static_cast<ScalarType>(i);
     if (dtype == kComplex128) continue;  // which the format lacks
     for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{}, {3}, {2, 0, 4}, {2, 3, 5}}) {
-      saved.emplace_back(str(name(dtype), " ", sizes), counting(sizes, dtype));
+      saved.emplace_back(str(name(dtype), " ", sizes), counting_bytes(sizes, dtype));
     }
   }
-  saved.emplace_back("quote \" newline \n umlaut \u00fc", counting({2}, kFloat32));
+  saved.emplace_back("quote \" newline \n umlaut \u00fc", counting_bytes({2}, kFloat32));
   save_safetensors(folder / "a", saved);
   const NamedTensors loaded = load_safetensors(folder / "a");
   REQUIRE(loaded.size() == saved.size());
@@ -169,12 +156,12 @@ TEST_CASE("safetensors: what cannot be saved is refused and leaves the old file"
 
 TEST_CASE("safetensors: a file cut anywhere, or with bytes behind it, is refused") {
   const std::string whole = file_with(kHeader, kData);
-  REQUIRE(failure(whole).empty());
+  REQUIRE(safetensors_failure(whole).empty());
   for (size_t size = 0; size < whole.size(); ++size) {
     CAPTURE(size);
-    CHECK(failure(whole.substr(0, size)).find("truncated") == 0);
+    CHECK(safetensors_failure(whole.substr(0, size)).find("truncated") == 0);
   }
-  CHECK(failure(whole + "x") == "corrupt: 1 bytes after the last tensor");
+  CHECK(safetensors_failure(whole + "x") == "corrupt: 1 bytes after the last tensor");
   CHECK_THROWS_AS(SafetensorsFile("/"), rush::IOError);
 }
 
@@ -217,7 +204,7 @@ TEST_CASE("safetensors: a header that contradicts itself or the data is refused"
   };
   for (const auto& each : cases) {
     CAPTURE(each.fields);
-    const std::string message = failure(one_tensor(each.fields));
+    const std::string message = safetensors_failure(one_tensor(each.fields));
     if (*each.message) {
       CHECK(message.find(each.message) != std::string::npos);
     } else {
@@ -227,8 +214,8 @@ TEST_CASE("safetensors: a header that contradicts itself or the data is refused"
 
   std::string ones = "1";
   for (int i = 0; i < 64; ++i) ones += ",1";
-  CHECK(failure(one_tensor("\"dtype\":\"F64\",\"shape\":[" + ones + "],\"data_offsets\":[0,8]")).find("absurd shape") !=
-        std::string::npos);
+  CHECK(safetensors_failure(one_tensor("\"dtype\":\"F64\",\"shape\":[" + ones + "],\"data_offsets\":[0,8]"))
+            .find("absurd shape") != std::string::npos);
 }
 
 TEST_CASE("safetensors: overlaps, gaps and names that come twice are refused") {
@@ -237,7 +224,7 @@ TEST_CASE("safetensors: overlaps, gaps and names that come twice are refused") {
                      end, "]}");
   };
   const auto two = [&](const std::string& first, const std::string& second) {
-    return failure(file_with("{" + first + "," + second + "}", "12345678"));
+    return safetensors_failure(file_with("{" + first + "," + second + "}", "12345678"));
   };
   CHECK(two(entry("a", 0, 4), entry("b", 4, 8)) == "");
   CHECK(two(entry("a", 4, 8), entry("b", 0, 4)) == "");
@@ -256,15 +243,17 @@ TEST_CASE("safetensors: headers of another form are refused") {
         "{\"__metadata__\":{\"k\":1}}", "{\"__metadata__\":{\"k\":null}}", "{\"__metadata__\":{\"k\":\"\",\"k\":\"\"}}",
         "{\"__metadata__\":{},\"__metadata__\":{}}", "{\"\xff\":{}}", " {}"}) {
     CAPTURE(header);
-    CHECK(!failure(file_with(header)).empty());
+    CHECK(!safetensors_failure(file_with(header)).empty());
   }
-  CHECK(failure(file_with("{}   ")).empty());
-  CHECK(failure(file_with("{}", "x")) == "corrupt: 1 bytes after the last tensor");
-  CHECK(failure(file_with("{\"t\":" + std::string(100000, '['))).find("unexpected an array") != std::string::npos);
+  CHECK(safetensors_failure(file_with("{}   ")).empty());
+  CHECK(safetensors_failure(file_with("{}", "x")) == "corrupt: 1 bytes after the last tensor");
+  CHECK(safetensors_failure(file_with("{\"t\":" + std::string(100000, '['))).find("unexpected an array") !=
+        std::string::npos);
 
   std::string huge = file_with("{}");
   huge[4] = 1;  // 2^32 bytes of header
-  CHECK(failure(huge).find("announces a header of 4294967298 bytes, at most 100000000") != std::string::npos);
+  CHECK(safetensors_failure(huge).find("announces a header of 4294967298 bytes, at most 100000000") !=
+        std::string::npos);
 }
 
 TEST_CASE("safetensors: changed bytes never crash the reader") {
@@ -273,6 +262,6 @@ TEST_CASE("safetensors: changed bytes never crash the reader") {
   for (int round = 0; round < 3000; ++round) {
     std::string changed = whole;
     for (unsigned n = 1 + random() % 3; n > 0; --n) changed[random() % changed.size()] = static_cast<char>(random());
-    failure(changed);
+    safetensors_failure(changed);
   }
 }

@@ -7,10 +7,12 @@
 
 #include "core/io/safetensors.h"
 #include "rushlight.h"
+#include "tests/io/load_failure.h"
 #include "tests/temporary_folder.h"
 
 using namespace rush;
 using rush::testing::file_content;
+using rush::testing::refusal;
 using rush::testing::TemporaryFolder;
 
 namespace {
@@ -38,16 +40,6 @@ bool equal(const optim::StateDict& a, const optim::StateDict& b) {
     if (item->scalar_type() != b[item.key()].scalar_type() || !item->equal(b[item.key()])) return false;
   }
   return true;
-}
-
-template <class E, class F>
-std::string refusal(const F& function) {
-  try {
-    function();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace

@@ -71,9 +71,9 @@ void add_all(Library& library) {
   library.register_autograd<wrong_count>([](const Tensor& g, const Tensor&) { return Tensors{g, g}; });
 }
 
-void add_once() { [[maybe_unused]] static const bool added = (add_operators(add_all), true); }
+void add_all_once() { [[maybe_unused]] static const bool added = (add_operators(add_all), true); }
 
-Tensor input() { return tensor({0.5, -1.5, 2.0}).to(kFloat64).requires_grad_(); }
+Tensor three_numbers() { return tensor({0.5, -1.5, 2.0}).to(kFloat64).requires_grad_(); }
 
 // add_operators(body) throws an E whose message has `expected`, and registers nothing.
 template <class E>
@@ -91,7 +91,7 @@ void refused(void (*body)(Library&), const char* expected) {
 }  // namespace
 
 TEST_CASE("an operator that a program adds is called like any other") {
-  add_once();
+  add_all_once();
   CHECK(equal(scale(tensor({1.0f, 2.0f}), 3), tensor({3.0f, 6.0f})));
   CHECK(equal(call_operator("library_test::scale", {tensor({1.0f, 2.0f})})[0].as<Tensor>(), tensor({2.0f, 4.0f})));
   CHECK(first_number(tensor({3.0f, 4.0f})).toDouble() == 3);
@@ -103,42 +103,42 @@ TEST_CASE("an operator that a program adds is called like any other") {
 }
 
 TEST_CASE("derivatives are lambdas and operators, with results, lists and optional arguments") {
-  add_once();
+  add_all_once();
   using autograd::gradcheck, autograd::gradgradcheck;
   const auto chain = [](const Tensors& in) { return Tensors{scale(exponential(squared(in[0])), 0.5)}; };
-  CHECK(gradcheck(chain, {input()}));
-  CHECK(gradgradcheck(chain, {input()}));
-  CHECK(scale(input(), 1).grad_fn()->name() == "ScaleBackward");
+  CHECK(gradcheck(chain, {three_numbers()}));
+  CHECK(gradgradcheck(chain, {three_numbers()}));
+  CHECK(scale(three_numbers(), 1).grad_fn()->name() == "ScaleBackward");
 
   const auto one_of_two = [](const Tensors& in) { return Tensors{std::get<1>(sum_and_product(in[0], in[1]))}; };
-  CHECK(gradcheck(one_of_two, {input(), input()}));
+  CHECK(gradcheck(one_of_two, {three_numbers(), three_numbers()}));
   for (const char* reduction : {"mean", "sum"}) {
     const auto with_bias = [&](const Tensors& in) {
       return Tensors{weighted_sum({in[0], in[1]}, in[2], {3, 4}, reduction)};
     };
-    CHECK(gradcheck(with_bias, {input(), input(), input()}));
+    CHECK(gradcheck(with_bias, {three_numbers(), three_numbers(), three_numbers()}));
   }
   const auto in_place = [](const Tensors& in) {
     Tensor copy = in[0].clone();
     return Tensors{double_(copy) * copy};
   };
-  CHECK(gradcheck(in_place, {input()}));
+  CHECK(gradcheck(in_place, {three_numbers()}));
 }
 
 TEST_CASE("a saved argument that was written since, and gradients of another number, end the backward pass") {
-  add_once();
-  const Tensor x = input();
+  add_all_once();
+  const Tensor x = three_numbers();
   Tensor copy = x.clone();
   const Tensor y = squared(copy);
   copy.mul_(2);
   CHECK_THROWS_WITH_AS(y.sum().backward(), doctest::Contains("modified by an inplace operation"), Error);
-  CHECK_THROWS_WITH_AS(wrong_count(input()).sum().backward(),
+  CHECK_THROWS_WITH_AS(wrong_count(three_numbers()).sum().backward(),
                        doctest::Contains("its derivative returned 2 gradients for 1 tensors"), ValueError);
 }
 
 TEST_CASE("an argument that is returned as it is keeps its history: the schema must say so") {
-  add_once();
-  const Tensor x = input(), y = input();
+  add_all_once();
+  const Tensor x = three_numbers(), y = three_numbers();
   CHECK_THROWS_WITH_AS(returns_argument({x, y}), doctest::Contains("returns an argument as it is"), ValueError);
   CHECK(y.is_leaf());
   CHECK(itself(x).is_same(x));
@@ -160,7 +160,7 @@ Tensor copy(const Tensor& x) { return x.clone(); }
 }  // namespace
 
 TEST_CASE("what cannot be registered leaves the registry as it was") {
-  add_once();
+  add_all_once();
   refused<ValueError>([](Library& l) { l.register_kernel<same_name>(kCPU, copy); },
                       "there is an operator library_test::scale already, registered at ");
   refused<ValueError>([](Library& l) { l.register_kernel<no_namespace>(kCPU, copy); }, "needs a namespace");

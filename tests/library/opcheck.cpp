@@ -103,13 +103,15 @@ void add_flawed(Library& library) {
   });
 }
 
-Tensor input(ScalarType dtype = kFloat64) { return (arange(6, dtype).reshape({2, 3}) * 0.5 - 1).requires_grad_(); }
+Tensor small_matrix(ScalarType dtype = kFloat64) {
+  return (arange(6, dtype).reshape({2, 3}) * 0.5 - 1).requires_grad_();
+}
 
-void add_once() { [[maybe_unused]] static const bool added = (add_operators(add_flawed), true); }
+void add_flawed_once() { [[maybe_unused]] static const bool added = (add_operators(add_flawed), true); }
 
 template <class O, class... T>
 OpcheckReport report_of(const O& op, const T&... arguments) {
-  add_once();
+  add_flawed_once();
   return opcheck_report(op, {}, arguments...);
 }
 
@@ -123,7 +125,7 @@ std::vector<std::string> left_out(const OpcheckReport& report) {
 // The only problem that there is.
 void finds(const Unary& op, const char* expected, bool with_gradient = true) {
   CAPTURE(op.name());
-  const OpcheckReport report = report_of(op, with_gradient ? input() : input().detach());
+  const OpcheckReport report = report_of(op, with_gradient ? small_matrix() : small_matrix().detach());
   REQUIRE(report.problems.size() == 1);
   CHECK_MESSAGE(report.problems[0].find(expected) != std::string::npos, report.problems[0]);
 }
@@ -134,13 +136,13 @@ TEST_CASE("opcheck finds nothing in operators that are what they say") {
   const auto nothing = [](const OpcheckReport& report) {
     for (const std::string& problem : report.problems) FAIL_CHECK(problem);
   };
-  const Tensor x = input(), before = x.detach().clone();
+  const Tensor x = small_matrix(), before = x.detach().clone();
   nothing(report_of(right, x));
   opcheck(right, x.t());
   CHECK(equal(x, before));
   CHECK_FALSE(x.grad().defined());
-  nothing(report_of(part, input().detach()));
-  nothing(report_of(gather_, input(), input()));
+  nothing(report_of(part, small_matrix().detach()));
+  nothing(report_of(gather_, small_matrix(), small_matrix()));
   nothing(report_of(lists, TensorList{x, x}, std::optional<Tensor>(x)));
   nothing(report_of(lists, TensorList{x, x}, std::nullopt));
   nothing(report_of(right, empty({0, 3}, kFloat64)));
@@ -164,17 +166,17 @@ TEST_CASE("opcheck finds each flaw") {
 }
 
 TEST_CASE("opcheck says what it could not check, and all that is wrong in one error") {
-  const std::vector<std::string> without = left_out(report_of(right, input().detach()));
+  const std::vector<std::string> without = left_out(report_of(right, small_matrix().detach()));
   REQUIRE(without.size() == 1);
   CHECK(without[0] == "the derivative: no argument requires a gradient");
-  const OpcheckReport single = report_of(only_float, input(kFloat32));
+  const OpcheckReport single = report_of(only_float, small_matrix(kFloat32));
   CHECK(single.problems.empty());
   REQUIRE(left_out(single).size() == 1);
   CHECK(left_out(single)[0].find("float64 copies throws: only float32") != std::string::npos);
 
-  CHECK_THROWS_WITH_AS(opcheck(no_meta, input().detach().requires_grad_(false)),
+  CHECK_THROWS_WITH_AS(opcheck(no_meta, small_matrix().detach().requires_grad_(false)),
                        doctest::Contains("opcheck_test::no_meta: opcheck: (1) the meta function throws: "), Error);
-  CHECK_THROWS_AS(opcheck(unregistered, input()), Error);
+  CHECK_THROWS_AS(opcheck(unregistered, small_matrix()), Error);
 }
 
 namespace {
@@ -203,15 +205,17 @@ TEST_CASE("opcheck finds a device whose results differ") {
     add_right<differs>(library);
     library.register_kernel<differs>(emulated, [](const Tensor& x) { return x * 2 + 0.001; });
   });
-  const OpcheckReport same = report_of(same_everywhere, input());
+  const OpcheckReport same = report_of(same_everywhere, small_matrix());
   CHECK(same.problems.empty());
   CHECK(left_out(same).empty());
   finds(differs, "the results on opcheck differ from those on cpu");
-  const OpcheckReport absent = report_of(right, input());
+  const OpcheckReport absent = report_of(right, small_matrix());
   CHECK(absent.problems.empty());
   REQUIRE(left_out(absent).size() == 1);
   CHECK(left_out(absent)[0].find(
             "the results on opcheck: opcheck_test::right: has no function for tensors on opcheck") == 0);
   backend.count = 0;
-  CHECK(left_out(report_of(right, input())).empty());
+  CHECK(left_out(report_of(right, small_matrix())).empty());
 }
+
+#undef TEST_OPERATOR

@@ -105,15 +105,15 @@ TEST_CASE("archive: what is missing or does not fit is refused") {
   CHECK_THROWS_AS(example().save_to("/nowhere/a.pt"), IOError);
 }
 
-struct NetImpl : nn::Module {
+struct ScaledNetImpl : nn::Module {
   nn::Linear fc = register_module("fc", nn::Linear(3, 4));
   nn::Sequential rest = register_module("rest", nn::Sequential(nn::BatchNorm1d(4), nn::ReLU(), nn::Linear(4, 2)));
   Tensor scale = register_parameter("scale", full({1}, 0.5));
   Tensor forward(const Tensor& x) { return rest->forward(fc(x)) * scale; }
 };
-RUSH_MODULE(Net);
+RUSH_MODULE(ScaledNet);
 
-double step(Net& net, optim::Optimizer& optimizer) {
+double step(ScaledNet& net, optim::Optimizer& optimizer) {
   optimizer.zero_grad();
   const Tensor loss = net->forward(linspace(-1, 1, 12).view({4, 3})).square().mean();
   loss.backward();
@@ -122,7 +122,7 @@ double step(Net& net, optim::Optimizer& optimizer) {
 }
 
 TEST_CASE("archive: modules and optimisers go on as they would have") {
-  Net net, other;
+  ScaledNet net, other;
   optim::Adam optimizer(net->parameters(), 0.1), other_optimizer(other->parameters(), 0.1);
   for (int i = 0; i < 3; ++i) step(net, optimizer);
   OutputArchive archive, of_net, of_optimizer;
@@ -150,7 +150,7 @@ TEST_CASE("archive: modules and optimisers go on as they would have") {
 TEST_CASE("archive: files of save are read, and all that is saved to a path is saved to a stream") {
   const TemporaryFolder folder;
   const std::string path = folder / "net.safetensors";
-  Net net, other, third;
+  ScaledNet net, other, third;
   save(net, path);
   InputArchive archive;
   archive.load_from(path);

@@ -33,7 +33,7 @@ MultiheadAttention extended() {
 }
 
 // The cases of make_attention_fixtures.py.
-const FixtureCases kCases = {
+const FixtureCases kAttentionFixtures = {
     {"MultiheadAttention", [](auto&) { return MultiheadAttention(4, 2); }},
     {"MultiheadAttention of itself", [](auto&) { return Subject(MultiheadAttention(4, 2), to_itself()); }},
     {"MultiheadAttention of other sizes",
@@ -82,10 +82,12 @@ const FixtureCases kCases = {
 };
 
 TEST_CASE("attention and transformers have PyTorch's parameters, outputs and gradients") {
-  check_fixtures("nn/attention.json", kCases);
+  check_fixtures("nn/attention.json", kAttentionFixtures);
 }
 
-TEST_CASE("a transformer's clone computes the same, and shares nothing") { check_clones("nn/attention.json", kCases); }
+TEST_CASE("a transformer's clone computes the same, and shares nothing") {
+  check_clones("nn/attention.json", kAttentionFixtures);
+}
 
 TEST_CASE("a transformer's clone is trained apart from it, custom parts included") {
   const Transformer original(

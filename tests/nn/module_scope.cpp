@@ -15,16 +15,16 @@ struct BlockImpl : nn::Module {
 };
 RUSH_MODULE(Block);
 
-struct NetImpl : nn::Module {
+struct BlockListImpl : nn::Module {
   nn::ModuleList layers;
-  NetImpl() {
+  BlockListImpl() {
     register_module("layers", layers);
     for (int64_t features : {4, 3}) layers->push_back(Block(features));
   }
   Tensor forward(const Tensor& x, size_t layer) { return layers->at<Block>(layer).forward(x); }
   Tensor fail() { return ones({2}) + ones({3}); }
 };
-RUSH_MODULE(Net);
+RUSH_MODULE(BlockList);
 
 template <class Fn>
 std::string context_of(const Fn& fn) {
@@ -39,10 +39,10 @@ std::string context_of(const Fn& fn) {
 }  // namespace
 
 TEST_CASE("an error tells the module that it came from, whichever way that was called") {
-  Net net;
+  BlockList net;
   const Tensor x = ones({1, 4});
-  CHECK(context_of([&] { net(x, 1); }) == "in Net.layers.1.fc1");
-  CHECK(context_of([&] { net->forward(x, 1); }) == "in Net.layers.1.fc1");
+  CHECK(context_of([&] { net(x, 1); }) == "in BlockList.layers.1.fc1");
+  CHECK(context_of([&] { net->forward(x, 1); }) == "in BlockList.layers.1.fc1");
   CHECK(context_of([&] { net->fail(); }).empty());
   nn::Sequential rows(nn::Linear(4, 3), Block(5));
   CHECK(context_of([&] { rows->forward(x); }) == "in Sequential.1.fc1");

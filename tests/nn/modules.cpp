@@ -10,7 +10,7 @@ using namespace rush_tests;
 Tensor loss_weight(const json& fixture, const char* name) { return from_json(fixture["state"][name]); }
 
 // The cases of make_fixtures.py.
-const FixtureCases kCases = {
+const FixtureCases kModuleFixtures = {
     {"Linear(4, 3)", [](auto&) { return Linear(4, 3); }},
     {"Linear(4, 3) without bias", [](auto&) { return Linear(LinearOptions(4, 3).bias(false)); }},
     {"Bilinear(2, 3, 4)", [](auto&) { return Bilinear(2, 3, 4); }},
@@ -123,8 +123,10 @@ const FixtureCases kCases = {
     {"KLDivLoss", [](auto&) { return KLDivLoss(KLDivLossOptions(kBatchMean)); }},
 };
 
-TEST_CASE("modules have PyTorch's parameters, outputs and gradients") { check_fixtures("nn/fixtures.json", kCases); }
+TEST_CASE("modules have PyTorch's parameters, outputs and gradients") {
+  check_fixtures("nn/fixtures.json", kModuleFixtures);
+}
 
-TEST_CASE("a clone computes the same, and shares nothing") { check_clones("nn/fixtures.json", kCases); }
+TEST_CASE("a clone computes the same, and shares nothing") { check_clones("nn/fixtures.json", kModuleFixtures); }
 
 }  // namespace

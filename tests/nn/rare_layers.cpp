@@ -59,7 +59,7 @@ Subject affine(std::vector<int64_t> size, bool align_corners) {
 using Ratio = FractionalMaxPool2dOptions::ExpandingArrayDouble;
 
 // The cases of make_rare_layer_fixtures.py.
-const FixtureCases kCases = {
+const FixtureCases kRareLayerFixtures = {
     {"CTCLoss", [](auto&) { return ctc({}); }},
     {"CTCLoss of one", [](auto&) { return ctc(CTCLossOptions().blank(2)); }},
     {"CTCLoss of sequences in a row", [](auto&) { return ctc(CTCLossOptions().blank(4).reduction(kNone)); }},
@@ -164,10 +164,12 @@ const FixtureCases kCases = {
 };
 
 TEST_CASE("rare layers have PyTorch's parameters, outputs and gradients") {
-  check_fixtures("nn/rare_layers.json", kCases);
+  check_fixtures("nn/rare_layers.json", kRareLayerFixtures);
 }
 
-TEST_CASE("a rare layer's clone computes the same, and shares nothing") { check_clones("nn/rare_layers.json", kCases); }
+TEST_CASE("a rare layer's clone computes the same, and shares nothing") {
+  check_clones("nn/rare_layers.json", kRareLayerFixtures);
+}
 
 TEST_CASE("rare layers print as libtorch's do") {
   const std::pair<std::string, std::string> cases[] = {

@@ -38,7 +38,7 @@ Options all_kinds(Options options) {
 }
 
 // The cases of make_recurrent_fixtures.py.
-const FixtureCases kCases = {
+const FixtureCases kRecurrentFixtures = {
     {"RNN", [](auto&) { return RNN(3, 2); }},
     {"RNN relu", [](auto&) { return RNN(RNNOptions(3, 4).nonlinearity(kReLU).bias(false)); }},
     {"RNN of all kinds", [](auto&) { return RNN(all_kinds(RNNOptions(3, 2))); }},
@@ -67,11 +67,11 @@ const FixtureCases kCases = {
 };
 
 TEST_CASE("recurrent networks have PyTorch's parameters, outputs and gradients") {
-  check_fixtures("nn/recurrent.json", kCases);
+  check_fixtures("nn/recurrent.json", kRecurrentFixtures);
 }
 
 TEST_CASE("a recurrent network's clone computes the same, and shares nothing") {
-  check_clones("nn/recurrent.json", kCases);
+  check_clones("nn/recurrent.json", kRecurrentFixtures);
 }
 
 TEST_CASE("recurrent networks print as libtorch's do") {

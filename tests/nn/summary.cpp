@@ -12,16 +12,17 @@
 #include "tests/io/decoded_png.h"
 #include "tests/io/file_size_limit.h"
 #include "tests/nn/event_reader.h"
+#include "tests/not_finite.h"
 
 using namespace rush;
 using rush::testing::FileSizeLimit;
+using rush::testing::kInf;
+using rush::testing::kNan;
 using rush::testing::Message;
 using rush::testing::read_events;
 using rush::testing::TemporaryFolder;
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 
 // The only Summary.Value of an event.
 Message value_of(const Message& event) {

@@ -8,19 +8,11 @@
 #include "backends/functors/optim.h"
 #include "optim/graphs/device_numbers.h"
 #include "rushlight.h"
+#include "tests/autograd/leaf.h"
 
 using namespace rush;
 using optim::DeviceNumbers;
-
-namespace {
-
-std::vector<double> values(const Tensor& numbers) {
-  std::vector<double> all;
-  for (int64_t i = 0; i < numbers.numel(); ++i) all.push_back(numbers[i].item<double>());
-  return all;
-}
-
-}  // namespace
+using rush::testing::list;
 
 TEST_CASE("the numbers of options come in the order in which kernels take them") {
   AdamStep adam{};
@@ -57,20 +49,20 @@ TEST_CASE("numbers on the device follow the options") {
   const Tensor first = numbers.of_group(0, w.device());
   const Tensor second = numbers.of_group(1, w.device());
   CHECK(first.scalar_type() == kFloat64);
-  CHECK(values(first) == std::vector<double>{0.5, 0, 0, 0});
-  CHECK(values(second) == std::vector<double>{2, 0.9, 0, 0});
+  CHECK(list(first) == std::vector<double>{0.5, 0, 0, 0});
+  CHECK(list(second) == std::vector<double>{2, 0.9, 0, 0});
   optimizer->param_groups()[0].options().set_lr(0.25);
   CHECK(numbers.of_group(0, w.device()).is_same(first));  // the same memory: graphs know its address
-  CHECK(values(first) == std::vector<double>{0.25, 0, 0, 0});
+  CHECK(list(first) == std::vector<double>{0.25, 0, 0, 0});
   optimizer->param_groups()[0].options().set_lr(0.125);
   optimizer->param_groups()[1].options().set_momentum(0.8);
   numbers.update();
-  CHECK(values(first) == std::vector<double>{0.125, 0, 0, 0});
-  CHECK(values(second) == std::vector<double>{2, 0.8, 0, 0});
+  CHECK(list(first) == std::vector<double>{0.125, 0, 0, 0});
+  CHECK(list(second) == std::vector<double>{2, 0.8, 0, 0});
   optimizer.reset();
   numbers.set_owner(nullptr);
   numbers.update();  // nobody to ask
-  CHECK(values(second) == std::vector<double>{2, 0.8, 0, 0});
+  CHECK(list(second) == std::vector<double>{2, 0.8, 0, 0});
 }
 
 TEST_CASE("before a replay the numbers are brought up to date and the parameters count as written") {

@@ -3,17 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "rushlight.h"
+#include "tests/not_finite.h"
 
 using namespace rush;
 using amp::GradScaler;
 using amp::GradScalerOptions;
+using rush::testing::kInf;
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 Tensor one(double value) { return full({}, value, TensorOptions(kFloat32)); }
 Tensor parameter(const std::vector<float>& values) { return tensor(values).requires_grad_(); }

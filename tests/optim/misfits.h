@@ -63,6 +63,17 @@ std::string refusal(const Call& call) {
   return "nothing was thrown";
 }
 
+// The message of the ValueError that `call` throws.
+template <class Call>
+std::string value_error_of(const Call& call) {
+  try {
+    call();
+  } catch (const ValueError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
 // The bad call is refused with a message that has all `words`, and `unchanged()` is as before.
 template <class Call, class Unchanged>
 void check_refused(const std::string& name, const std::vector<std::string>& words, const Call& call,

@@ -6,10 +6,12 @@
 
 #include "rushlight.h"
 #include "tests/fixtures.h"
+#include "tests/optim/misfits.h"
 
 namespace {
 
 using namespace rush;
+using rush::testing::value_error_of;
 using json = nlohmann::json;
 
 std::vector<double> start(int number, int count) {
@@ -269,17 +271,6 @@ TEST_CASE("complex parameters are optimised as pairs of real ones") {
   }
 }
 
-// The message of the ValueError that `make` throws.
-template <class Make>
-std::string refusal(const Make& make) {
-  try {
-    make();
-  } catch (const ValueError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
 TEST_CASE("options outside their range are refused by name, NaN among them") {
   const std::vector<Tensor> params = {ones(3, TensorOptions().requires_grad(true))};
   const double nan = std::nan("");
@@ -302,17 +293,17 @@ TEST_CASE("options outside their range are refused by name, NaN among them") {
   };
   for (const auto& [name, cases] : kBad) {
     for (const auto& [option, value] : cases) {
-      const std::string message = refusal([&] { make_optimizer(name, {{option, value}}, params); });
+      const std::string message = value_error_of([&] { make_optimizer(name, {{option, value}}, params); });
       CHECK_MESSAGE(message.find(name + ": ") == 0, message);
       CHECK_MESSAGE(message.find(option) != std::string::npos, message);
     }
-    CHECK(refusal([&] { make_optimizer(name, {{"lr", nan}}, params); }).find("lr must be") != std::string::npos);
+    CHECK(value_error_of([&] { make_optimizer(name, {{"lr", nan}}, params); }).find("lr must be") != std::string::npos);
 
     // A rate that becomes NaN later stops the step before it changes anything.
     const auto optimizer = make_optimizer(name, json::object(), params);
     optimizer->param_groups()[0].options().set_lr(nan);
     params[0].mutable_grad() = ones(3);
-    CHECK(refusal([&] { optimizer->step([] { return ones({}); }); }) ==
+    CHECK(value_error_of([&] { optimizer->step([] { return ones({}); }); }) ==
           "optimizer: the lr of parameter group 0 is NaN");
     CHECK(params[0].detach().equal(ones(3)));
   }

@@ -66,7 +66,7 @@ const Case kCases[] = {
      }},
 };
 
-Tensor parameter() { return zeros(1, TensorOptions().requires_grad(true)); }
+Tensor zero_parameter() { return zeros(1, TensorOptions().requires_grad(true)); }
 
 TEST_CASE("every schedule sets PyTorch's rates") {
   const nlohmann::json fixtures = read_fixtures("optim/fixtures.json");
@@ -75,8 +75,8 @@ TEST_CASE("every schedule sets PyTorch's rates") {
     CAPTURE(test.name);
     const nlohmann::json& expected = fixtures["schedules"].at(test.name);
     std::vector<OptimizerParamGroup> groups;
-    groups.emplace_back(std::vector<Tensor>{parameter()});
-    groups.emplace_back(std::vector<Tensor>{parameter()}, std::make_unique<AdamOptions>(0.2));
+    groups.emplace_back(std::vector<Tensor>{zero_parameter()});
+    groups.emplace_back(std::vector<Tensor>{zero_parameter()}, std::make_unique<AdamOptions>(0.2));
     Adam adam(groups, AdamOptions(0.1));
     const Schedules schedules = test.make(adam);
     size_t kept = 0;
@@ -119,8 +119,8 @@ TEST_CASE("ReduceLROnPlateau lowers the rates when PyTorch's does") {
   CHECK(fixtures["plateaus"].size() == 4);
   for (const nlohmann::json& fixture : fixtures["plateaus"]) {
     CAPTURE(fixture["options"].dump());
-    SGD sgd({parameter()}, SGDOptions(0.1));
-    sgd.add_param_group({{parameter()}, std::make_unique<SGDOptions>(0.2)});
+    SGD sgd({zero_parameter()}, SGDOptions(0.1));
+    sgd.add_param_group({{zero_parameter()}, std::make_unique<SGDOptions>(0.2)});
     ReduceLROnPlateau schedule(sgd, plateau_options(fixture["options"]));
     std::vector<double> rates = {0.1, 0.2};
     for (int step = 0; step < 100; ++step) {
@@ -139,7 +139,7 @@ TEST_CASE("ReduceLROnPlateau lowers the rates when PyTorch's does") {
 TEST_CASE("warm restarts can be stepped to fractions of epochs") {
   const nlohmann::json fixtures = read_fixtures("optim/fixtures.json");
   const std::vector<double> expected = fixtures["restarts in fractions"];
-  SGD sgd({parameter()}, SGDOptions(0.1));
+  SGD sgd({zero_parameter()}, SGDOptions(0.1));
   CosineAnnealingWarmRestarts schedule(sgd, 3, 2, 0.01);
   size_t i = 0;
   for (const double epoch : {0.25, 2.5, 3.0, 8.75, 9.5, 20.75, 26.0, -1.0, 1.5, -1.0, -1.0}) {
@@ -151,8 +151,8 @@ TEST_CASE("warm restarts can be stepped to fractions of epochs") {
 }
 
 TEST_CASE("schedules refuse what makes no sense") {
-  SGD sgd({parameter()}, SGDOptions(0.1));
-  SGD other({parameter()}, SGDOptions(0.1));
+  SGD sgd({zero_parameter()}, SGDOptions(0.1));
+  SGD other({zero_parameter()}, SGDOptions(0.1));
   CHECK_THROWS_AS(StepLR(sgd, 0), ValueError);
   CHECK_THROWS_AS(LinearLR(sgd, 0.0), ValueError);
   CHECK_THROWS_AS(LinearLR(sgd, 0.5, 2.0), ValueError);

@@ -7,6 +7,7 @@
 
 #include "core/io/safetensors.h"
 #include "rushlight.h"
+#include "tests/optim/misfits.h"
 #include "tests/temporary_folder.h"
 
 namespace {
@@ -15,6 +16,7 @@ using namespace rush;
 using namespace rush::optim;
 
 using rush::testing::TemporaryFolder;
+using rush::testing::value_error_of;
 
 using Params = std::vector<Tensor>;
 using MakeOptimizer = std::unique_ptr<Optimizer> (*)(const Params& params);
@@ -110,16 +112,6 @@ bool equal(const StateDict& a, const StateDict& b) {
   return true;
 }
 
-template <class Load>
-std::string refusal(const Load& load) {
-  try {
-    load();
-  } catch (const ValueError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
 TEST_CASE("an optimizer that is loaded from a file goes on bit by bit") {
   const TemporaryFolder folder;
   for (const auto& [name, make] : kOptimizers) {
@@ -181,7 +173,7 @@ TEST_CASE("a state dict that does not fit is refused with all faults in one mess
   bad["state.2.step"] = Tensor();
   bad["param_groups.0.params"] = tensor({0, 1, 2}, kInt64);
   bad["param_groups.1.betas"] = ones({3}, kFloat64);
-  const std::string message = refusal([&] { adam->load_state_dict(bad); });
+  const std::string message = value_error_of([&] { adam->load_state_dict(bad); });
   for (const char* part : {"missing: param_groups.0.eps, state.1.exp_avg, state.2.max_exp_avg_sq;",
                            "unexpected: state.3.exp_avg;", "wrong: ", "state.0.exp_avg is", "state.0.step is",
                            "state.1.exp_avg_sq is", "state.1.step is out of range", "state.2.step is undefined",
@@ -194,12 +186,13 @@ TEST_CASE("a state dict that does not fit is refused with all faults in one mess
   for (const double lr : {-1.0, std::nan("")}) {
     StateDict wrong = good;
     wrong["param_groups.1.lr"] = full({}, lr, kFloat64);
-    CHECK(refusal([&] { adam->load_state_dict(wrong); }).find("Adam: Invalid learning rate: ") == 0);
+    CHECK(value_error_of([&] { adam->load_state_dict(wrong); }).find("Adam: Invalid learning rate: ") == 0);
     CHECK(equal(adam->state_dict(), good));
   }
   SGD sgd(params, SGDOptions(0.1));
-  CHECK(refusal([&] { sgd.load_state_dict(good); }).find("param_groups.0.betas") != std::string::npos);
-  CHECK(refusal([&] { adam->load_state_dict(StateDict()); }).find("missing: param_groups.0.lr") != std::string::npos);
+  CHECK(value_error_of([&] { sgd.load_state_dict(good); }).find("param_groups.0.betas") != std::string::npos);
+  CHECK(value_error_of([&] { adam->load_state_dict(StateDict()); }).find("missing: param_groups.0.lr") !=
+        std::string::npos);
   adam->load_state_dict(good);
 }
 
@@ -209,7 +202,7 @@ TEST_CASE("LBFGS refuses a history whose parts differ in length") {
   take_step(lbfgs, params, 0);
   StateDict bad = lbfgs.state_dict();
   bad["state.0.ro"] = ones({1}, kFloat64);
-  CHECK(refusal([&] { lbfgs.load_state_dict(bad); }).find("state.0.ro is not as long") != std::string::npos);
+  CHECK(value_error_of([&] { lbfgs.load_state_dict(bad); }).find("state.0.ro is not as long") != std::string::npos);
 }
 
 TEST_CASE("a state is converted to the parameter's dtype and layout") {
@@ -340,7 +333,7 @@ TEST_CASE("a schedule refuses a state dict that does not fit, and stays as it wa
   bad.insert("schedulers.2.gamma", full({}, 1, kFloat64));
   bad["base_lrs"] = ones({2}, kFloat64);
   bad["milestones"] = full({1}, 9, kInt64);  // fits, and must be taken back
-  const std::string message = refusal([&] { scheduler->load_state_dict(bad); });
+  const std::string message = value_error_of([&] { scheduler->load_state_dict(bad); });
   for (const char* part : {"missing: schedulers.0.last_epoch;", "unexpected: schedulers.2.gamma;",
                            "wrong: base_lrs has 2 entries instead of 1"}) {
     CHECK_MESSAGE(message.find(part) != std::string::npos, part, " is not in: ", message);
@@ -361,7 +354,7 @@ TEST_CASE("a schedule refuses a state dict that does not fit, and stays as it wa
   ReduceLROnPlateau plateau(sgd);
   StateDict mode = plateau.state_dict();
   mode["mode"] = full({}, 2, kInt64);
-  CHECK(refusal([&] { plateau.load_state_dict(mode); }).find("mode is no choice: 2") != std::string::npos);
+  CHECK(value_error_of([&] { plateau.load_state_dict(mode); }).find("mode is no choice: 2") != std::string::npos);
 }
 
 }  // namespace

@@ -9,10 +9,8 @@ using namespace rush;
 
 namespace {
 
-using Tensors = std::vector<Tensor>;
-
 // A step of SGD with a rate of 0.1, by name.
-void take_step(const Tensors& params, const Tensors& grads, std::vector<double> options) {
+void take_sgd_step(const Tensors& params, const Tensors& grads, std::vector<double> options) {
   const Tensors none;
   call_operator("rush::sgd_step_", {params, grads, none, none, none, std::vector<int64_t>(), std::vector<double>(),
                                     std::move(options), none, none, Value(), Value(), Value()});
@@ -22,20 +20,20 @@ void take_step(const Tensors& params, const Tensors& grads, std::vector<double> 
 
 TEST_CASE("a step can be taken by name, on lists of tensors") {
   const Tensors params = {ones({3}), full({2, 2}, 4.0)}, grads = {full({3}, 0.5), full({2, 2}, -1.0)};
-  take_step(params, grads, {0.1, 0, 0, 0, 0, 0, 0});
+  take_sgd_step(params, grads, {0.1, 0, 0, 0, 0, 0, 0});
   CHECK(allclose(params[0], full({3}, 0.95)));
   CHECK(allclose(params[1], full({2, 2}, 4.1)));
-  take_step(params, grads, {0.1, 0, 0, 0, 0, /*maximize=*/1, 0});
+  take_sgd_step(params, grads, {0.1, 0, 0, 0, 0, /*maximize=*/1, 0});
   CHECK(allclose(params[0], full({3}, 1.0)));
 }
 
 TEST_CASE("a step by name is refused whole when its lists or options do not fit") {
   const Tensors params = {ones({3}), ones({2})};
   const std::vector<double> rate = {0.1, 0, 0, 0, 0, 0, 0}, momentum = {0.1, 0.9, 0, 0, 0, 0, 0};
-  CHECK_THROWS_AS(take_step(params, {ones({3})}, rate), ValueError);
-  CHECK_THROWS_AS(take_step(params, {ones({3}), ones({3})}, rate), ValueError);
-  CHECK_THROWS_AS(take_step(params, params, momentum), ValueError);  // there are no buffers
-  CHECK_THROWS_AS(take_step(params, params, {0.1}), ValueError);
+  CHECK_THROWS_AS(take_sgd_step(params, {ones({3})}, rate), ValueError);
+  CHECK_THROWS_AS(take_sgd_step(params, {ones({3}), ones({3})}, rate), ValueError);
+  CHECK_THROWS_AS(take_sgd_step(params, params, momentum), ValueError);  // there are no buffers
+  CHECK_THROWS_AS(take_sgd_step(params, params, {0.1}), ValueError);
   for (const Tensor& param : params) CHECK(equal(param, ones_like(param)));
 }
 

@@ -11,13 +11,13 @@
 #include "backends/cuda/own_kernels/signature.h"
 #include "core/threads/parallel.h"
 #include "rushlight.h"
+#include "tests/cuda/gpu.h"
 
 using namespace rush;
+using rush::testing::no_gpu;
 namespace jit = rush::cuda::jit;
 
 namespace {
-
-bool no_gpu() { return !cuda::is_available(); }
 
 const std::vector<ScalarType> kFloats = {kFloat32, kFloat64, kFloat16, kBFloat16};
 const std::vector<ScalarType> kIntegers = {kInt32, kInt64, kUInt8};
@@ -101,6 +101,8 @@ std::vector<Case> cases() {
       RUSH_BINARY(Pow, pow, kComplex),
   };
 }
+#undef RUSH_UNARY
+#undef RUSH_BINARY
 
 jit::Source source_of(const Case& each, ScalarType dtype) {
   const std::string kernel =

@@ -11,6 +11,7 @@
 #include "backends/cuda/jit/compiled.h"
 #include "core/profiler/profiler.h"
 #include "rushlight.h"
+#include "tests/cuda/gpu.h"
 #include "tests/cuda/graph_testing.h"
 #include "tests/environment_guard.h"
 
@@ -18,8 +19,6 @@ using namespace rush;
 using namespace rush::testing;
 
 namespace {
-
-bool no_gpu() { return !cuda::is_available(); }
 
 using Scale = Tensor(const Tensor&, double);
 

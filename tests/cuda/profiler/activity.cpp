@@ -11,6 +11,7 @@
 #include "backends/cuda/cuda.h"
 #include "core/error/warning.h"
 #include "rushlight.h"
+#include "tests/cuda/gpu.h"
 #include "tests/temporary_folder.h"
 
 using namespace rush;
@@ -19,11 +20,10 @@ using profiler::EventKind;
 using profiler::KeyAverages;
 using profiler::Profile;
 using rush::testing::file_content;
+using rush::testing::no_gpu;
 using rush::testing::TemporaryFolder;
 
 namespace {
-
-bool no_gpu() { return !cuda::is_available(); }
 
 // Of the operators, and of the kernels and copies themselves: microseconds.
 std::pair<double, double> device_times(const KeyAverages& averages) {

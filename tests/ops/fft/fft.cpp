@@ -67,7 +67,7 @@ Tensor naive_dft(const Tensor& x, int64_t dim, int sign) {
 }
 
 // Relative to the largest frequency: what a transform's rounding errors are proportional to.
-void check_close(const Tensor& a, const Tensor& b) {
+void check_spectrum(const Tensor& a, const Tensor& b) {
   REQUIRE(a.sizes() == b.sizes());
   if (a.numel() == 0) return;
   const double error = largest(a.to(b.scalar_type()) - b), size = largest(b);
@@ -87,15 +87,15 @@ TEST_CASE("fft, ifft: the definition, at many lengths") {
       const Tensor signal = x.to(dtype), spectrum = fft::fft(signal);
       CHECK(spectrum.scalar_type() == dtype);
       const Tensor of_rounded = dtype == kComplex128 ? expected : naive_dft(signal, 0, -1);
-      check_close(spectrum, of_rounded);
-      check_close(fft::ifft(spectrum), signal.to(kComplex128));
+      check_spectrum(spectrum, of_rounded);
+      check_spectrum(fft::ifft(spectrum), signal.to(kComplex128));
     }
-    check_close(fft::ifft(x, std::nullopt, -1, "forward"), back);
-    check_close(fft::ifft(x), back / static_cast<double>(n));
-    check_close(fft::ifft(x, std::nullopt, 0, "ortho"), back / std::sqrt(static_cast<double>(n)));
-    check_close(fft::fft(x, std::nullopt, -1, "ortho"), expected / std::sqrt(static_cast<double>(n)));
-    check_close(fft::fft(x, std::nullopt, -1, "forward"), expected / static_cast<double>(n));
-    check_close(fft::fft(x, std::nullopt, -1, "backward"), expected);
+    check_spectrum(fft::ifft(x, std::nullopt, -1, "forward"), back);
+    check_spectrum(fft::ifft(x), back / static_cast<double>(n));
+    check_spectrum(fft::ifft(x, std::nullopt, 0, "ortho"), back / std::sqrt(static_cast<double>(n)));
+    check_spectrum(fft::fft(x, std::nullopt, -1, "ortho"), expected / std::sqrt(static_cast<double>(n)));
+    check_spectrum(fft::fft(x, std::nullopt, -1, "forward"), expected / static_cast<double>(n));
+    check_spectrum(fft::fft(x, std::nullopt, -1, "backward"), expected);
   }
 }
 
@@ -107,32 +107,33 @@ TEST_CASE("rfft, irfft, hfft, ihfft: the definition, at many lengths") {
       const Tensor expected = naive_dft(x, 0, -1);
       const Tensor half = fft::rfft(x);
       CHECK(half.scalar_type() == to_complex(dtype));
-      check_close(half, expected.narrow(0, 0, n / 2 + 1));
-      check_close(fft::fft(x), expected);
-      check_close(fft::ifft(x), expected.conj() / static_cast<double>(n));
-      check_close(fft::irfft(half, n), x.to(kFloat64));
-      check_close(fft::ihfft(x), expected.narrow(0, 0, n / 2 + 1).conj() / static_cast<double>(n));
-      check_close(fft::hfft(fft::ihfft(x), n), x.to(kFloat64));
-      if (n > 1 && n % 2 == 0) check_close(fft::irfft(half), x.to(kFloat64));
+      check_spectrum(half, expected.narrow(0, 0, n / 2 + 1));
+      check_spectrum(fft::fft(x), expected);
+      check_spectrum(fft::ifft(x), expected.conj() / static_cast<double>(n));
+      check_spectrum(fft::irfft(half, n), x.to(kFloat64));
+      check_spectrum(fft::ihfft(x), expected.narrow(0, 0, n / 2 + 1).conj() / static_cast<double>(n));
+      check_spectrum(fft::hfft(fft::ihfft(x), n), x.to(kFloat64));
+      if (n > 1 && n % 2 == 0) check_spectrum(fft::irfft(half), x.to(kFloat64));
     }
   }
   // Frequency 0, and the middle one of an even number, count as real.
   const Tensor odd = fft::irfft(complex_signal({3}), 4), real_ends = complex_signal({3});
   real_ends.narrow(0, 0, 1).copy_(real_ends.narrow(0, 0, 1).abs() * 0 + real(real_ends.narrow(0, 0, 1)));
   real_ends.narrow(0, 2, 1).copy_(real(real_ends.narrow(0, 2, 1)));
-  check_close(odd, fft::irfft(real_ends, 4));
+  check_spectrum(odd, fft::irfft(real_ends, 4));
 }
 
 TEST_CASE("fft: n cuts the input or adds zeros") {
   const Tensor x = complex_signal({3, 7});
   for (const int64_t n : {1, 4, 7, 8, 103}) {
     const Tensor shown = n <= 7 ? x.narrow(1, 0, n) : constant_pad_nd(x, {0, n - 7});
-    check_close(fft::fft(x, n), naive_dft(shown, 1, -1));
-    check_close(fft::ifft(x, n, 1, "forward"), naive_dft(shown, 1, 1));
-    check_close(fft::rfft(real(x), n), naive_dft(real(shown), 1, -1).narrow(1, 0, n / 2 + 1));
-    check_close(fft::irfft(fft::rfft(real(x), n), n), real(shown));
+    check_spectrum(fft::fft(x, n), naive_dft(shown, 1, -1));
+    check_spectrum(fft::ifft(x, n, 1, "forward"), naive_dft(shown, 1, 1));
+    check_spectrum(fft::rfft(real(x), n), naive_dft(real(shown), 1, -1).narrow(1, 0, n / 2 + 1));
+    check_spectrum(fft::irfft(fft::rfft(real(x), n), n), real(shown));
   }
-  check_close(fft::fftn(x, IntArrayRef{5, -1}), naive_dft(naive_dft(constant_pad_nd(x, {0, 0, 0, 2}), 0, -1), 1, -1));
+  check_spectrum(fft::fftn(x, IntArrayRef{5, -1}),
+                 naive_dft(naive_dft(constant_pad_nd(x, {0, 0, 0, 2}), 0, -1), 1, -1));
 }
 
 // Tensors of the same elements that lie in memory in other ways.
@@ -150,32 +151,32 @@ TEST_CASE("fft: every dimension, every layout, several dimensions") {
     const int before = get_num_threads();
     set_num_threads(threads);
     for (const Tensor& x : layouts(complex_signal(sizes))) {
-      for (const int64_t d : {0, 1, 2, -1}) check_close(fft::fft(x, std::nullopt, d), naive_dft(x, d, -1));
+      for (const int64_t d : {0, 1, 2, -1}) check_spectrum(fft::fft(x, std::nullopt, d), naive_dft(x, d, -1));
       const Tensor last_two = naive_dft(naive_dft(x, 1, -1), 2, -1), all = naive_dft(last_two, 0, -1);
-      check_close(fft::fft2(x), last_two);
-      check_close(fft::fft2(x, std::nullopt, {2, 0}), naive_dft(naive_dft(x, 0, -1), 2, -1));
-      check_close(fft::fftn(x), all);
-      check_close(fft::ifftn(all), x);
-      check_close(fft::ifft2(last_two), x);
-      check_close(fft::fftn(x, std::nullopt, {2, 0, 1}), all);
-      check_close(fft::fftn(x, std::nullopt, std::nullopt, "ortho"), all / std::sqrt(4.0 * 11 * 6));
+      check_spectrum(fft::fft2(x), last_two);
+      check_spectrum(fft::fft2(x, std::nullopt, {2, 0}), naive_dft(naive_dft(x, 0, -1), 2, -1));
+      check_spectrum(fft::fftn(x), all);
+      check_spectrum(fft::ifftn(all), x);
+      check_spectrum(fft::ifft2(last_two), x);
+      check_spectrum(fft::fftn(x, std::nullopt, {2, 0, 1}), all);
+      check_spectrum(fft::fftn(x, std::nullopt, std::nullopt, "ortho"), all / std::sqrt(4.0 * 11 * 6));
     }
     for (const Tensor& x : layouts(real_signal(sizes))) {
       const Tensor all = naive_dft(naive_dft(naive_dft(x, 0, -1), 1, -1), 2, -1);
-      check_close(fft::rfftn(x), all.narrow(2, 0, 4));
-      check_close(fft::irfftn(fft::rfftn(x)), x);
-      check_close(fft::rfftn(x, std::nullopt, {2, 1}), naive_dft(naive_dft(x, 2, -1), 1, -1).narrow(1, 0, 6));
-      check_close(fft::irfft2(fft::rfft2(x)), x);
-      check_close(fft::irfftn(fft::rfftn(x, std::nullopt, {2, 1}), {6, 11}, {2, 1}), x);
-      check_close(fft::fftn(x), all);
-      check_close(fft::ihfftn(x), all.narrow(2, 0, 4).conj() / (4.0 * 11 * 6));
-      check_close(fft::hfftn(fft::ihfftn(x)), x);
-      check_close(fft::hfft2(fft::ihfft2(x)), x);
-      check_close(ops::_fft_r2c(x, {0, 1, 2}, 0, false), all);
-      check_close(ops::_fft_r2c(x, {1, 0}, 0, false), naive_dft(naive_dft(x, 0, -1), 1, -1));
+      check_spectrum(fft::rfftn(x), all.narrow(2, 0, 4));
+      check_spectrum(fft::irfftn(fft::rfftn(x)), x);
+      check_spectrum(fft::rfftn(x, std::nullopt, {2, 1}), naive_dft(naive_dft(x, 2, -1), 1, -1).narrow(1, 0, 6));
+      check_spectrum(fft::irfft2(fft::rfft2(x)), x);
+      check_spectrum(fft::irfftn(fft::rfftn(x, std::nullopt, {2, 1}), {6, 11}, {2, 1}), x);
+      check_spectrum(fft::fftn(x), all);
+      check_spectrum(fft::ihfftn(x), all.narrow(2, 0, 4).conj() / (4.0 * 11 * 6));
+      check_spectrum(fft::hfftn(fft::ihfftn(x)), x);
+      check_spectrum(fft::hfft2(fft::ihfft2(x)), x);
+      check_spectrum(ops::_fft_r2c(x, {0, 1, 2}, 0, false), all);
+      check_spectrum(ops::_fft_r2c(x, {1, 0}, 0, false), naive_dft(naive_dft(x, 0, -1), 1, -1));
     }
     const Tensor same = real_signal({1, 1, 6}).expand({4, 11, 6});
-    check_close(fft::rfft(same), naive_dft(same, 2, -1).narrow(2, 0, 4));
+    check_spectrum(fft::rfft(same), naive_dft(same, 2, -1).narrow(2, 0, 4));
     set_num_threads(before);
   }
 }
@@ -185,13 +186,13 @@ TEST_CASE("fft: long lines and many of them, on several threads") {
   set_num_threads(3);
   const Tensor one = complex_signal({1 << 15});  // fewer lines than threads
   const Tensor back = fft::ifft(fft::fft(one));
-  check_close(back, one);
+  check_spectrum(back, one);
   const double energy = one.abs().square().sum().item<double>();  // Parseval's theorem
   CHECK(fft::fft(one, std::nullopt, -1, "ortho").abs().square().sum().item<double>() == doctest::Approx(energy));
   const Tensor many = real_signal({129, 257});
-  check_close(fft::irfft(fft::rfft(many), 257), many);
-  check_close(fft::irfft(fft::rfft(many, std::nullopt, 0), 129, 0), many);
-  check_close(fft::rfft(many).narrow(0, 77, 1), naive_dft(many.narrow(0, 77, 1), 1, -1).narrow(1, 0, 129));
+  check_spectrum(fft::irfft(fft::rfft(many), 257), many);
+  check_spectrum(fft::irfft(fft::rfft(many, std::nullopt, 0), 129, 0), many);
+  check_spectrum(fft::rfft(many).narrow(0, 77, 1), naive_dft(many.narrow(0, 77, 1), 1, -1).narrow(1, 0, 129));
   set_num_threads(before);
 }
 
@@ -228,20 +229,20 @@ TEST_CASE("fft: long lines, alone and few together") {
         const Tensor spectrum = fft::fft(z), half = fft::rfft(x);
         check_frequencies(spectrum[lines - 1], z[lines - 1]);
         check_frequencies(half[lines - 1], x[lines - 1]);
-        check_close(fft::ifft(spectrum), z.to(kComplex128));
-        check_close(fft::irfft(half, n), x.to(kFloat64));
+        check_spectrum(fft::ifft(spectrum), z.to(kComplex128));
+        check_spectrum(fft::irfft(half, n), x.to(kFloat64));
         // Other ways to lie in memory: points apart from each other, real numbers that do not begin in pairs.
-        check_close(fft::fft(z.t().contiguous(), std::nullopt, 0).t(), spectrum);
-        check_close(fft::rfft(x.t().contiguous(), std::nullopt, 0).t(), half);
-        check_close(fft::irfft(half.t().contiguous(), n, 0).t(), x);
+        check_spectrum(fft::fft(z.t().contiguous(), std::nullopt, 0).t(), spectrum);
+        check_spectrum(fft::rfft(x.t().contiguous(), std::nullopt, 0).t(), half);
+        check_spectrum(fft::irfft(half.t().contiguous(), n, 0).t(), x);
         const Tensor odd = zeros({lines, n + 1}, x.options()).narrow(1, 1, n);
         odd.copy_(x);
-        check_close(fft::rfft(odd), half);
+        check_spectrum(fft::rfft(odd), half);
       }
     }
   }
   const Tensor plane = complex_signal({3, 20000});
-  check_close(fft::fft2(plane), naive_dft(fft::fft(plane), 0, -1));
+  check_spectrum(fft::fft2(plane), naive_dft(fft::fft(plane), 0, -1));
   set_num_threads(before);
 }
 

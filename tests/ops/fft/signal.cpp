@@ -1,11 +1,12 @@
 #include "core/ops/fft/signal.h"
 
-#include "tests/ops/index/index_testing.h"
+#include "tests/ops/fft/fft_testing.h"
 
 namespace {
 
 using namespace rush;
 using rush::testing::check_gradients;
+using rush::testing::check_values;
 using rush::testing::Doubles;
 using rush::testing::leaf;
 using rush::testing::values;
@@ -17,12 +18,6 @@ Doubles naive_convolution(const Doubles& a, const Doubles& b) {
     for (size_t j = 0; j < b.size(); ++j) out[i + j] += a[i] * b[j];
   }
   return out;
-}
-
-void check_values(const Tensor& t, const Doubles& expected, double tolerance = 1e-12) {
-  const Doubles got = values(t);
-  REQUIRE(got.size() == expected.size());
-  for (size_t i = 0; i < got.size(); ++i) CHECK(std::abs(got[i] - expected[i]) <= tolerance);
 }
 
 TEST_CASE("fftconvolve: the definition, in every mode") {

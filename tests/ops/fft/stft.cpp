@@ -4,22 +4,17 @@
 #include <complex>
 #include <limits>
 
-#include "tests/ops/index/index_testing.h"
+#include "tests/ops/fft/fft_testing.h"
 
 namespace {
 
 using namespace rush;
 using rush::testing::check_gradients;
+using rush::testing::check_values;
 using rush::testing::Doubles;
 using rush::testing::largest;
 using rush::testing::leaf;
 using rush::testing::values;
-
-void check_values(const Tensor& t, const Doubles& expected, double tolerance = 1e-12) {
-  const Doubles got = values(t);
-  REQUIRE(got.size() == expected.size());
-  for (size_t i = 0; i < got.size(); ++i) CHECK(std::abs(got[i] - expected[i]) <= tolerance);
-}
 
 TEST_CASE("windows: PyTorch's numbers") {
   check_values(hann_window(4, kFloat64), {0, 0.5, 1, 0.5});

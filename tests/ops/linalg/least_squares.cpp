@@ -11,8 +11,6 @@ using namespace rush::testing::linalg;
 using rush::testing::check_gradients;
 using rush::testing::complex_leaf;
 
-const DimVector kShapes[] = {{5, 5}, {7, 4}, {4, 7}, {2, 3, 6, 2}, {1, 1}, {3, 0}, {0, 3}, {0, 2, 2}, {33, 20}};
-
 // A (..., n, m) of rank `rank`.
 Tensor of_rank(DimVector sizes, int64_t rank, ScalarType dtype) {
   DimVector left(sizes), right(sizes);
@@ -33,7 +31,7 @@ void check_pseudoinverse(const Tensor& a, const Tensor& x) {
 TEST_CASE("linalg_pinv: four equations define it") {
   for (const ScalarType dtype : kTypes) {
     CAPTURE(dtype);
-    for (const DimVector& sizes : kShapes) {
+    for (const DimVector& sizes : kOblongs) {
       const Tensor a = matrices(sizes, dtype);
       check_pseudoinverse(a, linalg_pinv(a));
       check_pseudoinverse(a.mT(), linalg_pinv(a.mT()));
@@ -74,7 +72,7 @@ TEST_CASE("linalg_lstsq: normal equations, and the least solution") {
     for (const char* driver : {"gels", "gelsy", "gelsd", "gelss"}) {
       CAPTURE(driver);
       const bool gels = driver == std::string_view("gels");
-      for (const DimVector& sizes : kShapes) {
+      for (const DimVector& sizes : kOblongs) {
         const bool low = !gels && sizes.back() > 3 && sizes[sizes.size() - 2] > 3;
         const Tensor a = low ? of_rank(sizes, 2, dtype) : matrices(sizes, dtype, 0.5);
         DimVector right(sizes);
@@ -144,7 +142,7 @@ TEST_CASE("linalg_matrix_exp: by its definition") {
 
 TEST_CASE("linalg_pinv, linalg_lstsq, linalg_matrix_exp: derivatives") {
   for (const DimVector& sizes : {DimVector{3, 3}, DimVector{2, 4, 2}, DimVector{2, 3}}) {
-    check_gradients([](const Tensors& t) { return Tensors{linalg_pinv(t[0])}; }, {leaf(sizes)});
+    check_gradients([](const Tensors& t) { return Tensors{linalg_pinv(t[0])}; }, {full_rank_leaf(sizes)});
     DimVector right(sizes);
     right.back() = 2;
     for (const char* driver : {"gels", "gelsd"}) {
@@ -152,7 +150,7 @@ TEST_CASE("linalg_pinv, linalg_lstsq, linalg_matrix_exp: derivatives") {
         const auto [x, residuals, rank, s] = linalg_lstsq(t[0], t[1], std::nullopt, driver);
         return residuals.numel() > 0 ? Tensors{x, residuals} : Tensors{x};
       };
-      check_gradients(lstsq, {leaf(sizes, 0.5), leaf(right, 1)});
+      check_gradients(lstsq, {full_rank_leaf(sizes, 0.5), full_rank_leaf(right, 1)});
     }
   }
   check_gradients([](const Tensors& t) { return Tensors{linalg_pinv(t[0])}; },
@@ -160,9 +158,9 @@ TEST_CASE("linalg_pinv, linalg_lstsq, linalg_matrix_exp: derivatives") {
   check_gradients([](const Tensors& t) { return Tensors{linalg_pinv(t[0].matmul(adjoint(t[0])), 1e-8, true)}; },
                   {matrices({2, 2}, kComplex128, 0.5).requires_grad_()});
   check_gradients([](const Tensors& t) { return Tensors{std::get<0>(linalg_lstsq(t[0], t[1]))}; },
-                  {leaf({2, 3, 2}), leaf({2, 3}, 1)});
+                  {full_rank_leaf({2, 3, 2}), full_rank_leaf({2, 3}, 1)});
   const auto exponential = [](const Tensors& t) { return Tensors{linalg_matrix_exp(t[0])}; };
-  check_gradients(exponential, {leaf({2, 3, 3})});
+  check_gradients(exponential, {full_rank_leaf({2, 3, 3})});
   check_gradients(exponential, {complex_leaf({2, 2})});
 }
 

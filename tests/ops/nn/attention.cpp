@@ -5,17 +5,12 @@
 
 #include "core/device/context.h"
 #include "core/ops/nn/fused_attention.h"
-#include "tests/ops/index/index_testing.h"
+#include "tests/ops/nn/nn_testing.h"
 
 namespace {
 
 using namespace rush;
 using namespace rush::testing;
-
-double distance_between(const Tensor& a, const Tensor& b) {
-  CHECK(a.sizes() == b.sizes());
-  return largest(a - b);
-}
 
 struct Inputs {
   Tensor q = leaf({2, 3, 4, 5}).detach(), k = leaf({2, 3, 6, 5}, 1).detach(), v = leaf({2, 3, 6, 7}, 2).detach();

@@ -5,20 +5,12 @@
 
 #include "core/ops/nn/norm.h"
 #include "rushlight.h"
-#include "tests/ops/index/index_testing.h"
+#include "tests/ops/nn/nn_testing.h"
 
 namespace {
 
 using namespace rush;
 using namespace rush::testing;
-
-void check_close(const Tensor& got, const Doubles& expected, double tolerance = 1e-9) {
-  const Doubles numbers = values(got);
-  REQUIRE(numbers.size() == expected.size());
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    CHECK(std::abs(numbers[i] - expected[i]) <= tolerance * (1 + std::abs(expected[i])));
-  }
-}
 
 struct Statistics {
   Doubles mean, var;

@@ -3,17 +3,15 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "rushlight.h"
+#include "tests/not_finite.h"
 #include "tests/ops/index/index_testing.h"
 
 namespace {
 
 using namespace rush;
 using namespace rush::testing;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // The labels that a way through the classes reads as: repetitions are one, blanks none.
 Longs read(const Longs& way, int64_t blank) {

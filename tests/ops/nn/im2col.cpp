@@ -10,22 +10,22 @@ namespace {
 using namespace rush;
 using namespace rush::testing;
 
-struct Case {
+struct WindowCase {
   int64_t kernel[2], dilation[2], padding[2], stride[2];
 };
-constexpr Case kCases[] = {
+constexpr WindowCase kWindowCases[] = {
     {{2, 2}, {1, 1}, {0, 0}, {1, 1}}, {{2, 3}, {1, 2}, {1, 2}, {2, 2}}, {{3, 1}, {2, 1}, {2, 0}, {1, 3}},
     {{1, 4}, {1, 1}, {0, 3}, {1, 1}}, {{2, 2}, {3, 4}, {3, 4}, {2, 1}},
 };
 
-int64_t count(const Case& c, int d, int64_t size) {
+int64_t count(const WindowCase& c, int d, int64_t size) {
   return (size + 2 * c.padding[d] - c.dilation[d] * (c.kernel[d] - 1) - 1) / c.stride[d] + 1;
 }
 
 TEST_CASE("im2col equals a plain loop, and col2im is its transpose") {
   constexpr int64_t kHeight = 5, kWidth = 6, kChannels = 2;
   const Tensor images = counting({3, kChannels, kHeight, kWidth}) + 1;
-  for (const Case& c : kCases) {
+  for (const WindowCase& c : kWindowCases) {
     CAPTURE(c.kernel[1]);
     const int64_t rows = count(c, 0, kHeight), windows = rows * count(c, 1, kWidth);
     const Tensor columns = im2col(images, c.kernel, c.dilation, c.padding, c.stride);

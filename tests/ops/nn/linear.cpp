@@ -1,13 +1,11 @@
 #include "core/ops/nn/linear.h"
 
-#include "tests/ops/index/index_testing.h"
+#include "tests/ops/nn/nn_testing.h"
 
 namespace {
 
 using namespace rush;
 using namespace rush::testing;
-
-double distance_between(const Tensor& a, const Tensor& b) { return largest(a - b); }
 
 TEST_CASE("linear: a product with the transposed weight, over any leading dimensions") {
   const Tensor w = leaf({5, 4}, 1).detach(), b = leaf({5}, 2).detach();

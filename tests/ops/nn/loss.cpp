@@ -16,7 +16,7 @@ using namespace rush::testing;
 using Formula = double (*)(double x, double y);
 using Loss = Tensor (*)(const Tensor& self, const Tensor& target, int64_t reduction);
 
-struct Case {
+struct LossCase {
   const char* name;
   Loss loss;
   Formula formula;
@@ -25,7 +25,7 @@ struct Case {
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double square(double x) { return x * x; }
 
-const Case kCases[] = {
+const LossCase kLossCases[] = {
     {"mse", [](const Tensor& x, const Tensor& y, int64_t r) { return mse_loss(x, y, r); },
      [](double x, double y) { return square(x - y); }},
     {"l1", [](const Tensor& x, const Tensor& y, int64_t r) { return l1_loss(x, y, r); },
@@ -68,7 +68,7 @@ const Case kCases[] = {
 TEST_CASE("losses of single elements: values, reductions and dtypes") {
   const Tensor x = leaf({5, 7}).detach(), y = leaf({5, 7}, 0.8).detach();
   const Doubles xs = values(x), ys = values(y);
-  for (const Case& c : kCases) {
+  for (const LossCase& c : kLossCases) {
     CAPTURE(c.name);
     Doubles expected;
     for (size_t i = 0; i < xs.size(); ++i) expected.push_back(c.formula(xs[i], ys[i]));
@@ -95,7 +95,7 @@ TEST_CASE("losses of single elements: values, reductions and dtypes") {
 TEST_CASE("losses of single elements: first and second derivatives") {
   const Tensor x = leaf({2, 3}), y = leaf({2, 3}, 0.8), row = leaf({3}, 0.8),
                strided = leaf({3, 2}).detach().t().requires_grad_();
-  for (const Case& c : kCases) {
+  for (const LossCase& c : kLossCases) {
     CAPTURE(c.name);
     for (const int64_t reduction : {Reduction::None, Reduction::Mean, Reduction::Sum}) {
       const auto fn = [&](const Tensors& in) { return Tensors{c.loss(in[0], in[1], reduction)}; };

@@ -6,20 +6,12 @@
 #include <numeric>
 
 #include "rushlight.h"
-#include "tests/ops/index/index_testing.h"
+#include "tests/ops/nn/nn_testing.h"
 
 namespace {
 
 using namespace rush;
 using namespace rush::testing;
-
-void check_close(const Tensor& got, const Doubles& expected, double tolerance = 1e-9) {
-  const Doubles numbers = values(got);
-  REQUIRE(numbers.size() == expected.size());
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    CHECK(std::abs(numbers[i] - expected[i]) <= tolerance * (1 + std::abs(expected[i])));
-  }
-}
 
 // (x - mean) / sqrt(var + eps) of runs of `size` elements, or x / sqrt(mean square + eps).
 Doubles normalized_runs(const Doubles& x, size_t size, double eps, bool centred = true) {

@@ -13,13 +13,13 @@ namespace {
 using namespace rush;
 using namespace rush::testing;
 
-struct Case {
+struct PoolCase {
   Longs sizes, kernel, stride, padding, dilation;
   bool ceil_mode;
 };
 
 // (N, C, H, W), windows of two dimensions.
-const Case kCases[] = {
+const PoolCase kPoolCases[] = {
     {{2, 3, 6, 7}, {2, 2}, {}, {0, 0}, {1, 1}, false},     {{2, 2, 7, 9}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, false},
     {{1, 2, 6, 6}, {3, 3}, {}, {1, 1}, {1, 1}, true},      {{2, 2, 6, 6}, {3, 2}, {}, {0, 0}, {1, 2}, true},
     {{2, 1, 8, 5}, {3, 1}, {1, 3}, {1, 0}, {2, 1}, false}, {{1, 3, 9, 9}, {4, 4}, {2, 3}, {1, 1}, {1, 1}, true},
@@ -35,7 +35,7 @@ int64_t out_size(int64_t in, int64_t k, int64_t s, int64_t p, int64_t d, bool ce
 
 // Calls body(plane, output position, input position) for every element of every window, and at(plane, output) first.
 template <class Begin, class Body>
-void walk(const Case& c, const Begin& begin, const Body& body) {
+void walk(const PoolCase& c, const Begin& begin, const Body& body) {
   const Longs& s = c.stride.empty() ? c.kernel : c.stride;
   const int64_t H = c.sizes[2], W = c.sizes[3];
   const int64_t OH = out_size(H, c.kernel[0], s[0], c.padding[0], c.dilation[0], c.ceil_mode);
@@ -67,7 +67,7 @@ Tensor scrambled(IntArrayRef sizes, ScalarType dtype = kFloat64) {
 }
 
 TEST_CASE("max_pool2d: every window's largest element and its place, in every layout") {
-  for (const Case& c : kCases) {
+  for (const PoolCase& c : kPoolCases) {
     const Tensor x = scrambled(c.sizes);
     const Doubles in = values(x);
     Doubles largest, where;
@@ -139,7 +139,7 @@ TEST_CASE("pooling in one and three dimensions is that in two, repeated") {
 }
 
 TEST_CASE("avg_pool2d: padding counted or not, and a divisor of one's own") {
-  for (const Case& c : kCases) {
+  for (const PoolCase& c : kPoolCases) {
     if (c.dilation != Longs{1, 1}) continue;
     const Tensor x = scrambled(c.sizes);
     const Doubles in = values(x);
@@ -263,12 +263,12 @@ TEST_CASE("pooling: 16-bit gradients are summed in 32 bits") {
 
 // A kernel may take neighbouring channels or positions of a row at once, where they fill 16 bytes.
 TEST_CASE("max pooling of many channels and of long rows, in every layout and dtype") {
-  const Case cases[] = {
+  const PoolCase cases[] = {
       {{2, 16, 7, 16}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, false}, {{2, 8, 9, 16}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, false},
       {{1, 16, 8, 24}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false}, {{2, 16, 9, 8}, {2, 3}, {3, 4}, {1, 1}, {1, 1}, true},
       {{1, 8, 8, 32}, {3, 2}, {1, 5}, {0, 1}, {2, 3}, false},  {{2, 12, 5, 20}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, true},
   };
-  for (const Case& c : cases) {
+  for (const PoolCase& c : cases) {
     for (const ScalarType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16}) {
       manual_seed(3);
       const Tensor numbers = randint(-8, 9, c.sizes).to(dtype);

@@ -14,7 +14,7 @@ using namespace rush::testing;
 
 using Scales = std::vector<double>;
 
-void check_close(const Doubles& got, const Doubles& expected, double tolerance = 1e-6) {
+void check_within(const Doubles& got, const Doubles& expected, double tolerance = 1e-6) {
   REQUIRE(got.size() == expected.size());
   for (size_t i = 0; i < got.size(); ++i) CHECK(std::abs(got[i] - expected[i]) <= tolerance);
 }
@@ -47,18 +47,18 @@ TEST_CASE("upsample_nearest: which element each output is") {
 // PyTorch 2.11's numbers.
 TEST_CASE("upsample: linear and cubic values") {
   const Tensor x = tensor({1., 3., -2., 5.}).view({1, 1, 4});
-  check_close(values(upsample_linear1d(x, {6}, false)),
-              {1, 2, 2.1666666666666665, -1.1666666666666663, 1.4999999999999996, 5});
-  check_close(values(upsample_linear1d(x, {6}, true)), {1, 2.2, 2, -1, 0.8, 5});
-  check_close(values(upsample_linear1d(x, {2}, false)), {2, 1.5});
-  check_close(values(upsample_linear1d(x, std::nullopt, false, Scales{0.5})), {2, 1.5});
+  check_within(values(upsample_linear1d(x, {6}, false)),
+               {1, 2, 2.1666666666666665, -1.1666666666666663, 1.4999999999999996, 5});
+  check_within(values(upsample_linear1d(x, {6}, true)), {1, 2.2, 2, -1, 0.8, 5});
+  check_within(values(upsample_linear1d(x, {2}, false)), {2, 1.5});
+  check_within(values(upsample_linear1d(x, std::nullopt, false, Scales{0.5})), {2, 1.5});
   const Tensor plane = tensor({1., 3., -2., 5., 0., 4.}).view({1, 1, 2, 3});
-  check_close(values(upsample_bilinear2d(plane, {3, 2}, false)), {1.5, -0.75, 2.625, 1.125, 3.75, 3});
-  check_close(values(upsample_bilinear2d(plane, {3, 2}, true)), {1, -2, 3, 1, 5, 4});
-  check_close(values(upsample_bicubic2d(plane, {2, 4}, false)),
-              {0.8564453125, 2.82861328125, 1.41796875, -2.35888671875, 5.35888671875, 1.3623046875, 0.89208984375,
-               4.287109375},
-              1e-12);
+  check_within(values(upsample_bilinear2d(plane, {3, 2}, false)), {1.5, -0.75, 2.625, 1.125, 3.75, 3});
+  check_within(values(upsample_bilinear2d(plane, {3, 2}, true)), {1, -2, 3, 1, 5, 4});
+  check_within(values(upsample_bicubic2d(plane, {2, 4}, false)),
+               {0.8564453125, 2.82861328125, 1.41796875, -2.35888671875, 5.35888671875, 1.3623046875, 0.89208984375,
+                4.287109375},
+               1e-12);
 }
 
 // A dimension by the definition: each output the mean of all inputs, weighted by the filter around its centre, which is
@@ -88,26 +88,27 @@ TEST_CASE("upsample: antialiased filters see all that they cover") {
   const Tensor x = leaf({1, 1, 1, 11}).detach();
   for (const int64_t outputs : {1, 2, 3, 5, 7, 11, 16}) {
     CAPTURE(outputs);
-    check_close(values(_upsample_bilinear2d_aa(x, {1, outputs}, false)), antialiased(values(x), outputs, false), 1e-12);
-    check_close(values(_upsample_bicubic2d_aa(x, {1, outputs}, false)), antialiased(values(x), outputs, true), 1e-12);
-    check_close(values(_upsample_bicubic2d_aa(x.transpose(2, 3), {outputs, 1}, false)),
-                antialiased(values(x), outputs, true), 1e-12);
+    check_within(values(_upsample_bilinear2d_aa(x, {1, outputs}, false)), antialiased(values(x), outputs, false),
+                 1e-12);
+    check_within(values(_upsample_bicubic2d_aa(x, {1, outputs}, false)), antialiased(values(x), outputs, true), 1e-12);
+    check_within(values(_upsample_bicubic2d_aa(x.transpose(2, 3), {outputs, 1}, false)),
+                 antialiased(values(x), outputs, true), 1e-12);
   }
   const Tensor image = leaf({2, 3, 9, 7}).detach();
   for (const auto& resize : {_upsample_bilinear2d_aa, _upsample_bicubic2d_aa}) {
     const Tensor small = resize(image, IntArrayRef({4, 5}), false, std::nullopt);
     const Tensor last = resize(image.contiguous(MemoryFormat::ChannelsLast), IntArrayRef({4, 5}), false, std::nullopt);
     CHECK(last.is_contiguous(MemoryFormat::ChannelsLast));
-    check_close(values(last), values(small), 1e-12);
-    check_close(values(resize(image.to(kFloat32), IntArrayRef({4, 5}), false, std::nullopt)), values(small), 1e-5);
-    check_close(values(resize(full({1, 1, 8, 8}, 2.5, kBFloat16), IntArrayRef({3, 3}), false, std::nullopt)),
-                Doubles(9, 2.5), 0.02);
+    check_within(values(last), values(small), 1e-12);
+    check_within(values(resize(image.to(kFloat32), IntArrayRef({4, 5}), false, std::nullopt)), values(small), 1e-5);
+    check_within(values(resize(full({1, 1, 8, 8}, 2.5, kBFloat16), IntArrayRef({3, 3}), false, std::nullopt)),
+                 Doubles(9, 2.5), 0.02);
   }
   // A dimension whose size stays is left alone, whatever its factor.
   const Tensor few = leaf({1, 1, 3, 4}).detach();
   for (const bool align : {false, true}) {
-    check_close(values(upsample_bilinear2d(few, std::nullopt, align, Scales{1.3, 1.2})), values(few), 1e-12);
-    check_close(values(_upsample_bilinear2d_aa(few, std::nullopt, align, Scales{1.0, 1.2})), values(few), 1e-12);
+    check_within(values(upsample_bilinear2d(few, std::nullopt, align, Scales{1.3, 1.2})), values(few), 1e-12);
+    check_within(values(_upsample_bilinear2d_aa(few, std::nullopt, align, Scales{1.0, 1.2})), values(few), 1e-12);
   }
   // PyTorch 2.11's numbers.
   const Tensor bytes = (arange(0, 36) * 7 % 256).to(kUInt8).view({1, 1, 6, 6});
@@ -122,19 +123,19 @@ TEST_CASE("upsample: weights sum to one, and rows and columns are resized alike"
     return values(t) == Doubles(static_cast<size_t>(t.numel()), value);
   };
   CHECK(all(upsample_bilinear2d(flat, {7, 3}, false), 2.5));
-  check_close(values(upsample_bicubic2d(flat, {7, 3}, false)), Doubles(2 * 3 * 21, 2.5), 1e-12);
-  check_close(values(upsample_trilinear3d(flat.view({1, 2, 3, 4, 5}), {2, 6, 7}, false)), Doubles(2 * 84, 2.5), 1e-12);
+  check_within(values(upsample_bicubic2d(flat, {7, 3}, false)), Doubles(2 * 3 * 21, 2.5), 1e-12);
+  check_within(values(upsample_trilinear3d(flat.view({1, 2, 3, 4, 5}), {2, 6, 7}, false)), Doubles(2 * 84, 2.5), 1e-12);
   const Tensor x = leaf({2, 3, 5, 4}).detach();
-  check_close(values(upsample_bilinear2d(x, {7, 3}, false)),
-              values(upsample_bilinear2d(x.transpose(2, 3), {3, 7}, false).transpose(2, 3)), 1e-12);
-  check_close(values(upsample_bicubic2d(x.contiguous(MemoryFormat::ChannelsLast), {7, 6}, true)),
-              values(upsample_bicubic2d(x, {7, 6}, true)), 1e-12);
+  check_within(values(upsample_bilinear2d(x, {7, 3}, false)),
+               values(upsample_bilinear2d(x.transpose(2, 3), {3, 7}, false).transpose(2, 3)), 1e-12);
+  check_within(values(upsample_bicubic2d(x.contiguous(MemoryFormat::ChannelsLast), {7, 6}, true)),
+               values(upsample_bicubic2d(x, {7, 6}, true)), 1e-12);
   CHECK(upsample_bilinear2d(x.contiguous(MemoryFormat::ChannelsLast), {7, 6}, true)
             .is_contiguous(MemoryFormat::ChannelsLast));
-  check_close(values(upsample_trilinear3d(x.view({1, 2, 3, 5, 4}), {3, 7, 3}, false)),
-              values(upsample_bilinear2d(x.reshape({2, 3, 5, 4}), {7, 3}, false)), 1e-12);
-  check_close(values(upsample_bilinear2d(x.to(kBFloat16), {7, 3}, false)),
-              values(upsample_bilinear2d(x, {7, 3}, false)), 0.02);
+  check_within(values(upsample_trilinear3d(x.view({1, 2, 3, 5, 4}), {3, 7, 3}, false)),
+               values(upsample_bilinear2d(x.reshape({2, 3, 5, 4}), {7, 3}, false)), 1e-12);
+  check_within(values(upsample_bilinear2d(x.to(kBFloat16), {7, 3}, false)),
+               values(upsample_bilinear2d(x, {7, 3}, false)), 0.02);
 }
 
 TEST_CASE("upsample: images of bytes are resized in integers") {

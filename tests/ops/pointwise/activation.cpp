@@ -57,7 +57,7 @@ Tensor inputs(IntArrayRef sizes, ScalarType dtype = kFloat64) {
   return t.to(dtype);
 }
 
-void check_values(const Activation& a, const Tensor& x) {
+void check_activation(const Activation& a, const Tensor& x) {
   const Tensor y = a.fn(x);
   CHECK(y.sizes() == x.sizes());
   CHECK(y.scalar_type() == x.scalar_type());
@@ -74,11 +74,11 @@ TEST_CASE("activation: values in every floating point dtype and layout") {
   for (const Activation& a : kActivations) {
     CAPTURE(a.name);
     for (const ScalarType dtype : {kFloat64, kFloat32, kFloat16, kBFloat16}) {
-      check_values(a, inputs({37}, dtype));
-      check_values(a, inputs({3, 6}, dtype).t());
-      check_values(a, inputs({5, 3}, dtype).select(1, 1));
-      check_values(a, inputs({}, dtype));
-      check_values(a, inputs({0, 2}, dtype));
+      check_activation(a, inputs({37}, dtype));
+      check_activation(a, inputs({3, 6}, dtype).t());
+      check_activation(a, inputs({5, 3}, dtype).select(1, 1));
+      check_activation(a, inputs({}, dtype));
+      check_activation(a, inputs({0, 2}, dtype));
     }
     CHECK(a.fn(empty({2, 3}, kMeta)).sizes() == IntArrayRef({2, 3}));
     const Tensor nan = full({20}, std::numeric_limits<double>::quiet_NaN());

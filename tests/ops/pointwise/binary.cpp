@@ -6,15 +6,13 @@
 
 #include "core/complex_math.h"
 #include "core/ops/pointwise/power.h"
+#include "tests/not_finite.h"
 #include "tests/ops/index/index_testing.h"
 
 namespace {
 
 using namespace rush;
 using namespace rush::testing;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Distinct numbers from low to high.
 Tensor ramp(IntArrayRef sizes, double low, double high) {
@@ -26,12 +24,12 @@ Tensor ramp(IntArrayRef sizes, double low, double high) {
   return t.requires_grad_();
 }
 
-struct Function {
+struct BinaryFunction {
   const BinaryOp& op;
   double (*reference)(double, double);
   double low_a, high_a, low_b, high_b;
 };
-const Function kFunctions[] = {
+const BinaryFunction kBinaryFunctions[] = {
     {ops::mul, [](double a, double b) { return a * b; }, -2, 2, -2, 2},
     {ops::div, [](double a, double b) { return a / b; }, -2, 2, 1, 2},
     {ops::atan2, std::atan2, -2, 2, 0.5, 2},
@@ -46,7 +44,7 @@ const Function kFunctions[] = {
     {ops::remainder, [](double a, double b) { return a - b * std::floor(a / b); }, -4.9, -4.1, 1.1, 1.3},
 };
 
-void check_values(const Function& f, const Tensor& a, const Tensor& b) {
+void check_binary(const BinaryFunction& f, const Tensor& a, const Tensor& b) {
   const Tensor got = f.op(a, b);
   const DimVector shape = broadcast_shapes(a.sizes(), b.sizes(), "test");
   CHECK(got.sizes() == IntArrayRef(shape));
@@ -61,19 +59,19 @@ void check_values(const Function& f, const Tensor& a, const Tensor& b) {
 }
 
 TEST_CASE("binary: values, broadcast and strided") {
-  for (const Function& f : kFunctions) {
+  for (const BinaryFunction& f : kBinaryFunctions) {
     CAPTURE(f.op.schema());
     for (const ScalarType dtype : {kFloat64, kFloat32, kBFloat16}) {
       const bool jumps = &f.op == &ops::fmod || &f.op == &ops::remainder;
       if (jumps && dtype == kBFloat16) continue;  // rounding may carry an argument over a jump
       const auto a = [&](IntArrayRef sizes) { return ramp(sizes, f.low_a, f.high_a).detach().to(dtype); };
       const auto b = [&](IntArrayRef sizes) { return ramp(sizes, f.low_b, f.high_b).detach().to(dtype); };
-      check_values(f, a({37}), b({37}));
-      check_values(f, a({4, 5}), b({5}));
-      check_values(f, a({4, 1}), b({1, 300}));
-      check_values(f, a({4, 5}).t(), b({5, 4}));
-      check_values(f, a({}), b({3}));
-      check_values(f, a({0, 3}), b({3}));
+      check_binary(f, a({37}), b({37}));
+      check_binary(f, a({4, 5}), b({5}));
+      check_binary(f, a({4, 1}), b({1, 300}));
+      check_binary(f, a({4, 5}).t(), b({5, 4}));
+      check_binary(f, a({}), b({3}));
+      check_binary(f, a({0, 3}), b({3}));
     }
     CHECK(f.op(empty({2, 1}, kMeta), empty({3}, kMeta)).sizes() == IntArrayRef({2, 3}));
     CHECK_THROWS_AS(f.op(zeros({2}), zeros({3})), ValueError);
@@ -81,7 +79,7 @@ TEST_CASE("binary: values, broadcast and strided") {
 }
 
 TEST_CASE("binary: derivatives, twice") {
-  for (const Function& f : kFunctions) {
+  for (const BinaryFunction& f : kBinaryFunctions) {
     CAPTURE(f.op.schema());
     const auto fn = [&](const Tensors& in) { return Tensors{f.op(in[0], in[1])}; };
     check_gradients(fn, {ramp({5}, f.low_a, f.high_a), ramp({5}, f.low_b, f.high_b)});

@@ -1,18 +1,15 @@
 #include "core/ops/pointwise/compare.h"
 
 #include <cmath>
-#include <limits>
 
 #include "core/ops/pointwise/bitwise.h"
+#include "tests/not_finite.h"
 #include "tests/ops/index/index_testing.h"
 
 namespace {
 
 using namespace rush;
 using namespace rush::testing;
-
-const double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 TEST_CASE("compare: every dtype, NaN, numbers and broadcasting") {
   for (const ScalarType dtype : {kFloat64, kFloat32, kFloat16, kBFloat16, kInt8, kInt64, kUInt8}) {

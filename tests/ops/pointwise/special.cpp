@@ -1,19 +1,16 @@
 #include "core/ops/pointwise/special.h"
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "core/ops/pointwise/unary.h"
+#include "tests/not_finite.h"
 #include "tests/ops/index/index_testing.h"
 
 namespace {
 
 using namespace rush;
 using namespace rush::testing;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // `n` numbers from low to high, in no order.
 Tensor between(int64_t n, double low, double high, ScalarType dtype = kFloat64) {
@@ -37,13 +34,13 @@ double i1(double x) {
   return odd([](double size) { return std::cyl_bessel_i(1, size); }, x);
 }
 
-struct Function {
+struct SpecialFunction {
   const UnaryOp& op;
   double (*reference)(double);
   double low, high;
   bool differentiable = false;
 };
-const Function kFunctions[] = {
+const SpecialFunction kSpecialFunctions[] = {
     {ops::i0, i0, -30, 30, true},
     {ops::special_i0e, [](double x) { return i0(x) * std::exp(-std::abs(x)); }, -30, 30, true},
     {ops::special_i1, i1, -30, 30, true},
@@ -62,7 +59,7 @@ const Function kFunctions[] = {
 };
 
 TEST_CASE("special: Bessel functions against the standard library's") {
-  for (const Function& f : kFunctions) {
+  for (const SpecialFunction& f : kSpecialFunctions) {
     CAPTURE(f.op.schema());
     for (const ScalarType dtype : {kFloat64, kFloat32, kBFloat16}) {
       const Tensor x = between(401, f.low, f.high, dtype);

@@ -1,16 +1,14 @@
 #include "core/ops/pointwise/ternary.h"
 
 #include <cmath>
-#include <limits>
 
+#include "tests/not_finite.h"
 #include "tests/ops/index/index_testing.h"
 
 namespace {
 
 using namespace rush;
 using namespace rush::testing;
-
-const double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST_CASE("where: dtypes, broadcasting, numbers") {
   const Tensor test = tensor({true, false, true});

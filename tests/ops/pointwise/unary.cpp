@@ -10,7 +10,7 @@ namespace {
 using namespace rush;
 using namespace rush::testing;
 
-struct Function {
+struct UnaryFunction {
   const UnaryOp& op;
   const UnaryInplaceOp& inplace;
   double (*reference)(double);
@@ -31,7 +31,7 @@ double digamma(double x) {  // central difference of lgamma, far from its poles
 }
 
 #define FN(name) ops::name, ops::name##_
-const Function kSmooth[] = {
+const UnaryFunction kSmooth[] = {
     {FN(acos), std::acos, -0.9, 0.9},
     {FN(acosh), std::acosh, 1.1, 5},
     {FN(asin), std::asin, -0.9, 0.9},
@@ -68,7 +68,7 @@ const Function kSmooth[] = {
     {FN(neg), [](double x) { return -x; }, -3, 3, false},
     {FN(square), [](double x) { return x * x; }, -3, 3, false},
 };
-const Function kSteps[] = {
+const UnaryFunction kSteps[] = {
     {FN(ceil), std::ceil, -3, 3, false},
     {FN(floor), std::floor, -3, 3, false},
     {FN(round), std::nearbyint, -3, 3, false},
@@ -94,7 +94,7 @@ double tolerance_of(ScalarType dtype) {
   return dtype == kFloat64 ? 1e-12 : dtype == kFloat32 ? 1e-6 : dtype == kFloat16 ? 2e-3 : 1.6e-2;
 }
 
-void check_values(const Function& f, const Tensor& x) {
+void check_unary(const UnaryFunction& f, const Tensor& x) {
   const Tensor y = f.op(x);
   CHECK(y.sizes() == x.sizes());
   CHECK(y.scalar_type() == x.scalar_type());
@@ -111,27 +111,27 @@ void check_values(const Function& f, const Tensor& x) {
   CHECK(values(target) == got);
 }
 
-void check_function(const Function& f) {
+void check_function(const UnaryFunction& f) {
   CAPTURE(f.op.schema());
   for (const ScalarType dtype : {kFloat64, kFloat32, kFloat16, kBFloat16}) {
-    check_values(f, spread({37}, f.low, f.high, dtype));                     // a tail after the vectors
-    check_values(f, spread({4, 5}, f.low, f.high, dtype).t());               // dense in another order
-    check_values(f, spread({6, 7}, f.low, f.high, dtype).select(1, 2));      // strided
-    check_values(f, spread({1, 3}, f.low, f.high, dtype).expand({300, 3}));  // every element many times
-    check_values(f, spread({}, f.low, f.high, dtype));
-    check_values(f, spread({0, 3}, f.low, f.high, dtype));
+    check_unary(f, spread({37}, f.low, f.high, dtype));                     // a tail after the vectors
+    check_unary(f, spread({4, 5}, f.low, f.high, dtype).t());               // dense in another order
+    check_unary(f, spread({6, 7}, f.low, f.high, dtype).select(1, 2));      // strided
+    check_unary(f, spread({1, 3}, f.low, f.high, dtype).expand({300, 3}));  // every element many times
+    check_unary(f, spread({}, f.low, f.high, dtype));
+    check_unary(f, spread({0, 3}, f.low, f.high, dtype));
   }
   CHECK(f.op(empty({2, 0, 3}, kMeta)).sizes() == IntArrayRef({2, 0, 3}));
   CHECK(f.op(empty({2}, kMeta)).is_meta());
 }
 
 TEST_CASE("unary: values in every floating point dtype and layout") {
-  for (const Function& f : kSmooth) check_function(f);
-  for (const Function& f : kSteps) check_function(f);
+  for (const UnaryFunction& f : kSmooth) check_function(f);
+  for (const UnaryFunction& f : kSteps) check_function(f);
 }
 
 TEST_CASE("unary: derivatives, twice") {
-  for (const Function& f : kSmooth) {
+  for (const UnaryFunction& f : kSmooth) {
     CAPTURE(f.op.schema());
     const auto fn = [&](const Tensors& in) { return Tensors{f.op(in[0])}; };
     check_gradients(fn, {spread({5}, f.low, f.high).requires_grad_()});
@@ -144,7 +144,7 @@ TEST_CASE("unary: derivatives, twice") {
     };
     check_gradients(inplace, {spread({4}, f.low, f.high).requires_grad_()});
   }
-  for (const Function& f : kSteps) {
+  for (const UnaryFunction& f : kSteps) {
     CAPTURE(f.op.schema());
     const auto fn = [&](const Tensors& in) { return Tensors{f.op(in[0])}; };
     check_gradient(fn, {spread({7}, f.low, f.high).requires_grad_()});

@@ -4,12 +4,10 @@
 #include <functional>
 #include <limits>
 
+#include "tests/not_finite.h"
 #include "tests/ops/index/index_testing.h"
 
 namespace rush::testing {
-
-inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-inline constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // NaN equals NaN here.
 inline bool close(double a, double b, double tolerance) {

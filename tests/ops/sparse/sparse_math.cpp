@@ -457,3 +457,5 @@ TEST_CASE("gradients of sparse and dense kinds are added up") {
   w.grad().mul_(0);
   CHECK(close(seed, ones_like(out)));
 }
+
+#undef RUSH_EACH_LAYOUT

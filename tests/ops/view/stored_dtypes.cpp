@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "rushlight.h"
+#include "tests/not_finite.h"
 #include "tests/ops/index/index_testing.h"
 
 namespace {
@@ -13,7 +14,6 @@ using namespace rush;
 using namespace rush::testing;
 
 constexpr ScalarType kStored[] = {kFloat8_e4m3fn, kFloat8_e5m2, kUInt16, kUInt32, kUInt64};
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr uint64_t kLargest = std::numeric_limits<uint64_t>::max();
 
 std::vector<uint64_t> unsigned_values(const Tensor& t) {
