@@ -106,6 +106,12 @@ FusedLoop::Reuses FusedLoop::reuses(const std::vector<Graph::Id>& unread) const 
   return found;
 }
 
+bool owns_all_of_its_memory(const Tensor& tensor) {
+  const StorageImpl& storage = *tensor.storage();
+  return tensor.use_count() == 1 && storage.use_count() == 1 &&
+         static_cast<size_t>(tensor.nbytes()) == storage.nbytes();
+}
+
 void FusedLoop::run(std::vector<Tensor>& tensors, const Reuses& reuses) {
   const DeviceGuard guard(device_);
   std::vector<char*> data(places_.size(), nullptr);
@@ -125,9 +131,7 @@ void FusedLoop::run(std::vector<Tensor>& tensors, const Reuses& reuses) {
   }
   for (const auto& [made, read] : reuses) {
     Tensor& given = tensor_of(read);
-    const auto& storage = *given.storage();
-    const bool has_it_all = static_cast<size_t>(given.nbytes()) == storage.nbytes();  // and holds no more than that
-    if (given.use_count() == 1 && storage.use_count() == 1 && has_it_all) tensor_of(made) = std::move(given);
+    if (owns_all_of_its_memory(given)) tensor_of(made) = std::move(given);
   }
   for (size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];

@@ -45,4 +45,7 @@ class FusedLoop {
   std::unique_ptr<ElementWiseLoop> loop_;
 };
 
+/// Whether nothing else holds the tensor or its storage, all of which it is: so its memory may become another's.
+bool owns_all_of_its_memory(const Tensor& tensor);
+
 }  // namespace rush

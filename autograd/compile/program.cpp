@@ -7,6 +7,7 @@
 #include "autograd/compile/result_check.h"
 #include "core/dispatch/value_tensors.h"
 #include "core/error/error.h"
+#include "core/ops/nn/norm.h"
 #include "core/threads/parallel.h"
 
 namespace rush::compiler {
@@ -21,6 +22,7 @@ Program::Program(Graph graph, std::optional<Graph> unfused)
   for (size_t i = 0; i < graph_.calls.size(); ++i) {
     const auto& loop = graph_.calls[i].fused;
     reuses_.push_back(loop ? loop->reuses(last_used_[i]) : FusedLoop::Reuses());
+    gates_in_place_.push_back(gates_in_place(i));
   }
   prepare_loops();
   if (unfused) check_ = std::make_unique<ResultCheck>(std::move(*unfused));
@@ -38,6 +40,16 @@ void Program::find_last_uses() {
                            [&](Graph::Id id) { return needed.insert(id).second; });
     }
   }
+}
+
+// Whether the gradient behind a residual block's ReLU may be written over that ReLU's output, as this call is the last
+// that reads it. Like a loop's results, on accelerators: the most memory of a ResNet is in use there.
+bool Program::gates_in_place(size_t i) const {
+  const Graph::Call& call = graph_.calls[i];
+  if (call.op != &ops::native_batch_norm_relu_backward || !call.arguments[3].value.as<bool>()) return false;
+  const Graph::Id output = call.argument(1);
+  return output != call.argument(0) && !graph_.tensors[static_cast<size_t>(output)].device.is_cpu() &&
+         std::ranges::find(last_used_[i], output) != last_used_[i].end();
 }
 
 void Program::prepare_loops() {
@@ -69,7 +81,7 @@ std::vector<Tensor> Program::run(const std::vector<Tensor>& inputs) {
   if (check_) check_->run_calls(*this, inputs);
   for (size_t i = 0; i < graph_.calls.size() && !check_; ++i) {
     const Graph::Call& call = graph_.calls[i];
-    call.fused ? call.fused->run(tensors_, reuses_[i]) : run_call(call);
+    call.fused ? call.fused->run(tensors_, reuses_[i]) : run_call(call, gates_in_place_[i]);
     for (const Graph::Id id : last_used_[i]) tensors_[static_cast<size_t>(id)].reset();
   }
   for (const auto& [leaf, gradient] : graph_.gradients) set_gradient(leaf, gradient);
@@ -80,13 +92,15 @@ std::vector<Tensor> Program::run(const std::vector<Tensor>& inputs) {
 
 void Program::set_gradient(Graph::Id leaf, Graph::Id gradient) { at(leaf).mutable_grad() = at(gradient); }
 
-void Program::run_call(const Graph::Call& call) {
+void Program::run_call(const Graph::Call& call, bool gates_in_place) {
   if (call.fused) return call.fused->run(tensors_);
   if (call.host) {
     for (const Graph::Argument& each : call.arguments) set_gradient(each.tensors[0], each.tensors[1]);
     return call.host();
   }
+  const bool reuses = gates_in_place && owns_all_of_its_memory(tensors_[static_cast<size_t>(call.argument(1))]);
   for (const Graph::Argument& argument : call.arguments) push(argument);
+  if (reuses) stack_.back() = at(call.argument(1));
   call.op->call_boxed(stack_);
   for (size_t i = 0; i < call.results.size(); ++i) take(call.results[i], stack_[i]);
   stack_.clear();

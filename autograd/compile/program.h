@@ -39,7 +39,7 @@ class Program {
     const NoGradGuard no_grad_;
     const DispatchStateGuard below_;
   };
-  void run_call(const Graph::Call& call);
+  void run_call(const Graph::Call& call, bool gates_in_place = false);
   Tensor at(Graph::Id id) const { return id == Graph::kNone ? Tensor() : tensors_[static_cast<size_t>(id)]; }
 
  private:
@@ -48,10 +48,12 @@ class Program {
   void push(const Graph::Argument& argument);
   void take(const Graph::Argument& result, Value& value);
   void set_gradient(Graph::Id leaf, Graph::Id gradient);
+  bool gates_in_place(size_t i) const;
 
   const Graph graph_;
   std::vector<std::vector<Graph::Id>> last_used_;  // tensors that no call after this one reads
   std::vector<FusedLoop::Reuses> reuses_;          // of each call that is a loop
+  std::vector<bool> gates_in_place_;               // of each call, whether it may: see gates_in_place
   std::vector<Graph::Id> gets_gradient_;  // leaves that a run makes a gradient for: it frees the last run's first
   std::vector<Tensor> tensors_;           // by their numbers, while a run needs them
   Stack stack_;

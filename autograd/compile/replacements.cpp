@@ -407,7 +407,8 @@ void replace_batch_norm_relu_backward(Editor& editor, size_t i) {
                              forward->arguments[3],
                              norm->arguments[5],
                              norm->arguments[6],
-                             {std::vector<bool>{mask[0], has_residual, mask[1], mask[2]}, {}}},
+                             {std::vector<bool>{mask[0], has_residual, mask[1], mask[2]}, {}},
+                             tensor_argument(Graph::kNone)},
                             {norm->results[0], tensor_argument(has_residual ? gated : Graph::kNone), norm->results[1],
                              norm->results[2]})});
   editor.remove(i);

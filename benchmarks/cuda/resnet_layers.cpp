@@ -51,7 +51,7 @@ struct Layer {
   void norm_relu_backward(const NormResult& forward, bool has_residual) const {
     const auto& [y, save_mean, save_invstd] = forward;
     ops::native_batch_norm_relu_backward(grad, y, x, has_residual, weight, bias, save_mean, save_invstd,
-                                         {true, true, true, true});
+                                         {true, true, true, true}, std::nullopt);
   }
 };
 

@@ -68,6 +68,34 @@ TEST_CASE("a loop leaves what is read, returned or seen elsewhere") {
   }
 }
 
+TEST_CASE("the gradient behind a residual block's ReLU may take the memory of the ReLU's output") {
+  manual_seed(4);
+  const Tensor x = randn({kSide, 64}).requires_grad_(), w = randn({64, 64}).requires_grad_();
+  const Tensor weight = rand({64}).add(0.5).requires_grad_(), bias = rand({64}).requires_grad_();
+  const std::vector<Tensor> leaves{x, w, weight, bias};
+  for (const bool is_returned : {false, true}) {
+    const auto function = [&](const Tensor& in) {
+      const Tensor norm = batch_norm(in.matmul(w), weight, bias, {}, {}, true, 0.1, 1e-5, true);
+      const Tensor block = (norm + in).relu();
+      const Tensor loss = block.matmul(w).square().mean();
+      loss.backward();
+      return std::tuple(loss.detach(), is_returned ? block.detach() : Tensor(loss.detach()));
+    };
+    auto compiled = compile(function);
+    const auto results = [&](auto& call) {
+      for (const Tensor& leaf : leaves) leaf.mutable_grad().reset();
+      const auto [loss, block] = call(x);
+      std::vector<Tensor> all{loss, block};
+      for (const Tensor& leaf : leaves) all.push_back(leaf.grad());
+      return all;
+    };
+    for (int call = 0; call < 3; ++call) {
+      const std::vector<Tensor> actual = results(compiled), expected = results(function);
+      for (size_t i = 0; i < actual.size(); ++i) CHECK(actual[i].allclose(expected[i], 1e-3, 1e-4));
+    }
+  }
+}
+
 TEST_CASE("a training whose loops reuse memory has the gradients of the function") {
   manual_seed(3);
   nn::Sequential net(nn::Linear(64, 128), nn::GELU(), nn::Linear(128, 128), nn::Tanh(), nn::Linear(128, 8));

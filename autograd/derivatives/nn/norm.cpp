@@ -204,7 +204,7 @@ struct NativeBatchNormReluBackward final : Node {
     if (!GradMode::is_enabled()) {
       const auto [dx, dresidual, dw, db] =
           ops::native_batch_norm_relu_backward(g[0], output.get(), x, has_residual, w, bias.get(), mean.get(),
-                                               invstd.get(), {needs(0), needs(1), needs(2), needs(3)});
+                                               invstd.get(), {needs(0), needs(1), needs(2), needs(3)}, std::nullopt);
       return {dx, dresidual, dw, db};
     }
     const Tensor gated = ops::threshold_backward(g[0], output.get(), 0);

@@ -185,7 +185,8 @@ static NormResult native_batch_norm_backward(const Tensor& grad, const Tensor& i
 
 static std::tuple<Tensor, Tensor, Tensor, Tensor> native_batch_norm_relu_backward(
     const Tensor& grad, const Tensor& output, const Tensor& input, bool has_residual, const OptionalTensor& weight,
-    const OptionalTensor& bias, const Tensor& save_mean, const Tensor& save_invstd, std::array<bool, 4> mask) {
+    const OptionalTensor& bias, const Tensor& save_mean, const Tensor& save_invstd, std::array<bool, 4> mask,
+    const OptionalTensor& grad_residual) {
   const char* op = "batch_norm_relu_backward";
   const Channels c = channels_of(op, input);
   const IntArrayRef size = c.layout.channels;
@@ -195,7 +196,13 @@ static std::tuple<Tensor, Tensor, Tensor, Tensor> native_batch_norm_relu_backwar
   const Tensor mean = norm_parameter(op, "save_mean", save_mean, size, input);
   const Tensor invstd = norm_parameter(op, "save_invstd", save_invstd, size, input);
   RUSH_CHECK_VALUE(mean.defined() && invstd.defined(), op, ": the saved statistics are missing");
-  const Tensor dx = mask[0] ? c.empty() : Tensor(), gated = has_residual ? c.empty() : Tensor();
+  RUSH_CHECK_VALUE(
+      !given(grad_residual) || (has_residual && grad_residual->scalar_type() == out.scalar_type() &&
+                                grad_residual->device() == out.device() && grad_residual->sizes() == out.sizes() &&
+                                grad_residual->strides() == out.strides()),
+      op, ": grad_residual is not like the output, or there is no residual");
+  const Tensor dx = mask[0] ? c.empty() : Tensor();
+  const Tensor gated = given(grad_residual) ? *grad_residual : has_residual ? c.empty() : Tensor();
   const Tensor dw = mask[2] ? c.empty_statistics() : Tensor(), db = mask[3] ? c.empty_statistics() : Tensor();
   kernels::batch_norm_relu_backward(input.device().type, dx, gated, dw, db, g, out, c.input, mean, invstd, w, b,
                                     c.layout);

@@ -62,13 +62,13 @@ inline constinit Op<NormResult(const Tensor&, const OptionalTensor&, const Optio
     native_batch_norm_relu{
         "rush::native_batch_norm_relu(Tensor input, Tensor? residual, Tensor? weight, Tensor? bias, Tensor? "
         "running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)"};
-inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&, bool,
-                                                               const OptionalTensor&, const OptionalTensor&,
-                                                               const Tensor&, const Tensor&, std::array<bool, 4>)>
+inline constinit Op<std::tuple<Tensor, Tensor, Tensor, Tensor>(
+    const Tensor&, const Tensor&, const Tensor&, bool, const OptionalTensor&, const OptionalTensor&, const Tensor&,
+    const Tensor&, std::array<bool, 4>, const OptionalTensor&)>
     native_batch_norm_relu_backward{
         "rush::native_batch_norm_relu_backward(Tensor grad_out, Tensor output, Tensor input, bool has_residual, "
-        "Tensor? weight, Tensor? bias, Tensor save_mean, Tensor save_invstd, bool[4] output_mask) -> (Tensor, Tensor, "
-        "Tensor, Tensor)"};
+        "Tensor? weight, Tensor? bias, Tensor save_mean, Tensor save_invstd, bool[4] output_mask, Tensor(a!)? "
+        "grad_residual=None) -> (Tensor, Tensor, Tensor, Tensor)"};
 inline constinit Op<Tensor(const Tensor&, const OptionalTensor&, const OptionalTensor&, const OptionalTensor&,
                            const OptionalTensor&, const OptionalTensor&, bool, double, double)>
     batch_norm_relu{
@@ -237,7 +237,7 @@ using BatchNormRelu = void(const Tensor& output, const Tensor& mean, const Tenso
                            double eps, bool rounded, const ChannelLayout&);
 inline constinit Kernel<BatchNormRelu> batch_norm_relu{"batch_norm_relu"};
 // `gated` is undefined, or receives what relu lets through of grad_output: the residual's gradient. It is there
-// wherever `output` is no longer what batch norm alone gave.
+// wherever `output` is no longer what batch norm alone gave, and may be `output` itself.
 using BatchNormReluBackward = void(const Tensor& grad_input, const Tensor& gated, const Tensor& grad_weight,
                                    const Tensor& grad_bias, const Tensor& grad_output, const Tensor& output,
                                    const Tensor& input, const Tensor& mean, const Tensor& invstd, const Tensor& weight,

@@ -248,10 +248,37 @@ TEST_CASE("batch_norm_relu: wrong arguments change nothing") {
   CHECK_THROWS_AS(batch_norm_relu(x, zeros({2, 3}), {}, {}, mean, ones({3}), false, 0.1, 1e-5), ValueError);
   CHECK(values(mean) == Doubles{0, 0, 0});
   const Tensor three = zeros({3}), g = zeros({2, 3});
-  CHECK_THROWS_AS(ops::native_batch_norm_relu_backward(g, x, x, false, {}, {}, three, three, {true, true, true, true}),
-                  ValueError);
-  CHECK_THROWS_AS(ops::native_batch_norm_relu_backward(x, g, x, false, {}, {}, three, three, {true, true, true, true}),
-                  ValueError);
+  CHECK_THROWS_AS(
+      ops::native_batch_norm_relu_backward(g, x, x, false, {}, {}, three, three, {true, true, true, true}, {}),
+      ValueError);
+  CHECK_THROWS_AS(
+      ops::native_batch_norm_relu_backward(x, g, x, false, {}, {}, three, three, {true, true, true, true}, {}),
+      ValueError);
+  CHECK_THROWS_AS(
+      ops::native_batch_norm_relu_backward(x, x, x, true, {}, {}, three, three, {true, true, true, true}, g),
+      ValueError);
+  CHECK_THROWS_AS(
+      ops::native_batch_norm_relu_backward(x, x, x, false, {}, {}, three, three, {true, true, true, true}, x),
+      ValueError);
+}
+
+TEST_CASE("batch_norm_relu: the residual's gradient may be written over the output") {
+  for (const DimVector& shape : {DimVector{33, 20}, DimVector{2, 3, 5, 4}}) {
+    const Tensor x = rand(shape) - 0.5, residual = rand(shape) - 0.5, grad = rand(shape);
+    const Tensor weight = rand({shape[1]}), bias = rand({shape[1]});
+    const auto [output, mean, invstd] = ops::native_batch_norm_relu(x, residual, weight, bias, {}, {}, 0.1, 1e-5);
+    const auto backward = [&](const OptionalTensor& grad_residual) {
+      return ops::native_batch_norm_relu_backward(grad, output, x, true, weight, bias, mean, invstd,
+                                                  {true, true, true, true}, grad_residual);
+    };
+    const auto [dx, gated, dw, db] = backward({});
+    const auto [dx_again, in_place, dw_again, db_again] = backward(output);
+    CHECK(in_place.data_ptr() == output.data_ptr());
+    CHECK(in_place.equal(gated));
+    CHECK(dx_again.equal(dx));
+    CHECK(dw_again.equal(dw));
+    CHECK(db_again.equal(db));
+  }
 }
 
 TEST_CASE("batch_norm: wrong arguments") {
