@@ -266,7 +266,8 @@ TEST_CASE("batch_norm_relu: the residual's gradient may be written over the outp
   for (const DimVector& shape : {DimVector{33, 20}, DimVector{2, 3, 5, 4}}) {
     const Tensor x = rand(shape) - 0.5, residual = rand(shape) - 0.5, grad = rand(shape);
     const Tensor weight = rand({shape[1]}), bias = rand({shape[1]});
-    const auto [output, mean, invstd] = ops::native_batch_norm_relu(x, residual, weight, bias, {}, {}, 0.1, 1e-5);
+    const auto forward = ops::native_batch_norm_relu(x, residual, weight, bias, {}, {}, 0.1, 1e-5);
+    const Tensor output = std::get<0>(forward), mean = std::get<1>(forward), invstd = std::get<2>(forward);
     const auto backward = [&](const OptionalTensor& grad_residual) {
       return ops::native_batch_norm_relu_backward(grad, output, x, true, weight, bias, mean, invstd,
                                                   {true, true, true, true}, grad_residual);
