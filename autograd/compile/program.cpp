@@ -22,7 +22,6 @@ Program::Program(Graph graph, std::optional<Graph> unfused)
   for (size_t i = 0; i < graph_.calls.size(); ++i) {
     const auto& loop = graph_.calls[i].fused;
     reuses_.push_back(loop ? loop->reuses(last_used_[i]) : FusedLoop::Reuses());
-    gates_in_place_.push_back(gates_in_place(i));
   }
   prepare_loops();
   if (unfused) check_ = std::make_unique<ResultCheck>(std::move(*unfused));
@@ -81,7 +80,7 @@ std::vector<Tensor> Program::run(const std::vector<Tensor>& inputs) {
   if (check_) check_->run_calls(*this, inputs);
   for (size_t i = 0; i < graph_.calls.size() && !check_; ++i) {
     const Graph::Call& call = graph_.calls[i];
-    call.fused ? call.fused->run(tensors_, reuses_[i]) : run_call(call, gates_in_place_[i]);
+    call.fused ? call.fused->run(tensors_, reuses_[i]) : run_call(call, gates_in_place(i));
     for (const Graph::Id id : last_used_[i]) tensors_[static_cast<size_t>(id)].reset();
   }
   for (const auto& [leaf, gradient] : graph_.gradients) set_gradient(leaf, gradient);

@@ -53,7 +53,6 @@ class Program {
   const Graph graph_;
   std::vector<std::vector<Graph::Id>> last_used_;  // tensors that no call after this one reads
   std::vector<FusedLoop::Reuses> reuses_;          // of each call that is a loop
-  std::vector<bool> gates_in_place_;               // of each call, whether it may: see gates_in_place
   std::vector<Graph::Id> gets_gradient_;  // leaves that a run makes a gradient for: it frees the last run's first
   std::vector<Tensor> tensors_;           // by their numbers, while a run needs them
   Stack stack_;

@@ -77,7 +77,7 @@ SplitGroups& split_groups() {
 }
 
 void check_indices(const char* who, const Tensor& indices, int64_t rows) {
-  if (indices.numel() == 0 || indices.is_meta()) return;
+  if (indices.numel() == 0) return;
   const int64_t least = indices.min().item<int64_t>(), most = indices.max().item<int64_t>();
   RUSH_CHECK_INDEX(least >= 0 && most < rows, who, ": expected numbers from 0 to ", rows - 1, ", got ",
                    least < 0 ? least : most);

@@ -206,6 +206,7 @@ static std::tuple<Tensor, Tensor, Tensor, Tensor> native_batch_norm_relu_backwar
   const Tensor dw = mask[2] ? c.empty_statistics() : Tensor(), db = mask[3] ? c.empty_statistics() : Tensor();
   kernels::batch_norm_relu_backward(input.device().type, dx, gated, dw, db, g, out, c.input, mean, invstd, w, b,
                                     c.layout);
+  if (given(grad_residual)) grad_residual->bump_version();
   return {dx, mask[1] ? gated : Tensor(), norm_parameter_gradient(dw, weight, input),
           norm_parameter_gradient(db, bias, input)};
 }
