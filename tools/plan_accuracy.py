@@ -31,20 +31,21 @@ def launched(args, processes, program, *options):
 
 
 def compare(args, processes, mesh, folder):
-    """Rates and steps are measured in turn, and the quickest count, since other work of the machine only slows them."""
-    predicted, measured = [], []
-    run = folder / 'run.json'
+    """Rates and steps are measured in turn; of some such rounds that with the median error counts, since the machine's speed
+    changes."""
+    rounds = []
     for _ in range(args.rounds):
         launched(args, processes, 'plan', 'mesh_gpt', '--measure', folder / 'rates.json')
         launched(args, processes, 'mesh_gpt', *mesh.split(), '--data', folder / 'text', '--max_iters', args.steps,
-                 '--log_interval', 1, '--checkpoint_interval', 10**6, '--eval_iters', 0, '--out_dir', folder / 'out', '--json', run)
+                 '--log_interval', 1, '--checkpoint_interval', 10**6, '--eval_iters', 0, '--out_dir', folder / 'out',
+                 '--json', folder / 'run.json')
         say(args.bin / 'plan', 'mesh_gpt', *mesh.split(), *args.model, '--rates', folder / 'rates.json', '--vocab_size', 64,
             '--device', args.device, '--json', folder / 'plan.json')
-        predicted += json.loads((folder / 'plan.json').read_text())
-        measured.append(json.loads(run.read_text()))
-    least = lambda results, key: min(result[key] for result in results)
-    seconds = least(predicted, 'step_seconds'), least(measured, 'step_seconds')
-    peaks = predicted[0]['peak_bytes'], predicted[0]['dry_run_bytes'], measured[0]['peak_bytes']
+        rounds.append((json.loads((folder / 'plan.json').read_text())[0], json.loads((folder / 'run.json').read_text())))
+    rounds.sort(key=lambda round: round[0]['step_seconds'] / round[1]['step_seconds'])
+    predicted, measured = rounds[len(rounds) // 2]
+    peaks = predicted['peak_bytes'], predicted['dry_run_bytes'], measured['peak_bytes']
+    seconds = predicted['step_seconds'], measured['step_seconds']
     error = lambda a, b: f'{100 * (a / b - 1):+.0f}%'
     print(f'| `{mesh}` | {peaks[0] / 2**20:.1f} | {peaks[1] / 2**20:.1f} | {peaks[2] / 2**20:.1f} | {error(peaks[0], peaks[2])} | '
           f'{1e3 * seconds[0]:.0f} | {1e3 * seconds[1]:.0f} | {error(*seconds)} |', flush=True)
@@ -55,7 +56,7 @@ def main():
     parser.add_argument('bin', type=pathlib.Path)
     parser.add_argument('--processes', type=int, nargs='*', default=[2, 4], choices=sorted(MESHES))
     parser.add_argument('--device', default='cpu')
-    parser.add_argument('--rounds', type=int, default=4)
+    parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--steps', type=int, default=8, help='of a run, of which the median counts')
     parser.add_argument('--model', nargs=argparse.REMAINDER, help='options of mesh_gpt; the last', default=['--n_embd', '256', '--block_size', '128'])
     args = parser.parse_args()

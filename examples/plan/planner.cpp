@@ -29,9 +29,10 @@ struct Cost {
   double activations = 0, temporaries = 0;  // what its graph keeps, and what its passes need beside that at most
   double products = 0, attention = 0;       // FLOP of the forward pass
   double traffic = 0;                       // of element-wise operators
+  double copied = 0;                        // bytes that are read and written between products
   double exposed = 0, hidden = 0;           // tensor parallelism: received while nothing, or a product, is computed
   double collectives = 0;                   // of it
-  double ring = 0;                          // context parallelism's messages, beside attention
+  double ring = 0, messages = 0;            // context parallelism's, beside attention
   double calls = 0;
 };
 
@@ -93,11 +94,13 @@ class Step {
     m.products = 24 * b_ * t_ * C_ * C_ / tp_;
     m.attention = 2 * b_ * t_ * T_ * C_ / tp_;
     m.traffic =
-        kBytes * b_ * C_ * (30 * s_ + (mesh.sequence_parallel ? 30 : 12) * t_ + (38 + 24 * (cp_ - 1)) * features);
+        kBytes * b_ * C_ * (30 * s_ + (mesh.sequence_parallel ? 0 : 12) * t_ + (38 + 24 * (cp_ - 1)) * features);
+    m.copied = mesh.sequence_parallel ? 30 * whole() : 0;
     m.exposed = others() * whole() * (mesh.sequence_parallel ? 6 : 4);
     m.hidden = others() * whole() * 4;
     m.collectives = mesh.sequence_parallel ? 10 : 4;
     m.ring = cp_ > 1 ? (6 * cp_ - 4) * whole() / tp_ : 0;
+    m.messages = 2 * (cp_ - 1);
     m.calls = kCallsOfBlock + 40 * (cp_ - 1) + calls_of_unit();
     return m;
   }
@@ -205,9 +208,10 @@ const Link& link_of(const DeviceRates& rates, int64_t stride, int64_t size) {
   return stride * size <= rates.per_machine ? rates.near : rates.far;
 }
 
-double collective(const Link& link, int64_t processes, double bytes, double count = 1) {
+// So many collectives or messages among so many processes, with so many bytes in all.
+double collectives(const DeviceRates& rates, const Link& link, int64_t processes, double bytes, double count = 1) {
   if (processes == 1) return 0;
-  return count * link.latency * std::log2(as_double(processes)) + bytes / link.bytes_per_second;
+  return count * (link.latency * std::log2(as_double(processes)) + rates.waiting) + bytes / link.bytes_per_second;
 }
 
 // Of both passes of modules; the rest of a step comes later.
@@ -224,17 +228,19 @@ StepTime pass_time(const Cost& m, const TrainingMesh& mesh, const DeviceRates& r
     return rates.overlaps ? std::max(communication - computation, 0.0) : communication;
   };
   const double attention = 3.5 * m.attention / rates.products;
-  const double gathering = mesh.fsdp > 1 ? 6 * kBytes * m.parameters / rates.copies : 0;
+  const double copying = (m.copied + (mesh.fsdp > 1 ? 6 * kBytes * m.parameters : 0)) / rates.copies;
   StepTime time;
-  time.computing = std::max(3 * m.products / rates.products + attention + m.traffic / rates.element_wise + gathering,
-                            m.calls * rates.call);
-  if (mesh.processes() > mesh.dp) time.computing *= 1 + rates.waiting;  // the others meet once in a step
+  const double work = 3 * m.products / rates.products + attention + m.traffic / rates.element_wise + copying;
+  const double calls = m.calls * rates.call;
+  time.computing = rates.overlaps ? std::max(work, calls) : work + calls;
   const Link& tp = link_of(rates, 1, mesh.tp);
-  time.tp = collective(tp, mesh.tp, m.exposed, m.collectives) +
-            beyond(collective(tp, mesh.tp, m.hidden, 0), m.products / rates.products);
-  time.cp = beyond(collective(link_of(rates, mesh.tp, mesh.cp), mesh.cp, m.ring), attention);
+  time.tp = collectives(rates, tp, mesh.tp, m.exposed, m.collectives) +
+            beyond(collectives(rates, tp, mesh.tp, m.hidden, 0), m.products / rates.products);
+  const Link& cp = link_of(rates, mesh.tp, mesh.cp);
+  time.cp = beyond(collectives(rates, cp, mesh.cp, m.ring, m.messages), attention);
+  const Link& fsdp = link_of(rates, mesh.tp * mesh.cp, mesh.fsdp);
   const double bytes = 3 * kBytes * m.parameters * as_double(mesh.fsdp - 1) / as_double(mesh.fsdp);
-  time.fsdp = beyond(collective(link_of(rates, mesh.tp * mesh.cp, mesh.fsdp), mesh.fsdp, bytes, 3), time.computing);
+  time.fsdp = beyond(collectives(rates, fsdp, mesh.fsdp, bytes, 3), time.computing);
   return time;
 }
 
@@ -370,8 +376,8 @@ StepTime predict_time(const TransformerShape& shape, const TrainingMesh& mesh, c
   add(time, slowest, M);
 
   // A process waits until the first micro-batch comes to it, and until the last one's gradient comes back.
-  const double message =
-      mesh.pp > 1 ? 2 * collective(link_of(rates, mesh.processes() / mesh.pp, mesh.pp), 2, step.message()) : 0;
+  const Link& between = link_of(rates, mesh.processes() / mesh.pp, mesh.pp);
+  const double message = mesh.pp > 1 ? 2 * collectives(rates, between, 2, step.message()) : 0;
   const double fill = (sum - slowest.total()) / own + as_double(mesh.pp - 1) * message;
   const double sending = rates.overlaps ? 0 : M * own * message;
   const double work = slots_of(mesh, rates.processors) * sum / as_double(mesh.pp) + sending;
@@ -382,7 +388,7 @@ StepTime predict_time(const TransformerShape& shape, const TrainingMesh& mesh, c
   const double gradients = kBytes * most_parameters;
   if (replicas > 1) {
     const Link& link = link_of(rates, mesh.tp * mesh.cp * mesh.fsdp, mesh.dp);
-    time.dp = collective(link, replicas, 2 * as_double(replicas - 1) / as_double(replicas) * gradients) +
+    time.dp = collectives(rates, link, replicas, 2 * as_double(replicas - 1) / as_double(replicas) * gradients) +
               4 * gradients / rates.copies;
   }
   time.optimizer = (kStepBytes + 12 * (M - 1)) * most_parameters / rates.copies;

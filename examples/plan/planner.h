@@ -50,11 +50,9 @@ struct DeviceRates {
   double call = 0;          // seconds in which the host calls an operator of a module, and notes what autograd needs
   Link near, far;           // within a machine, and between machines
   int64_t per_machine = 8;  // processes
-  bool overlaps = true;     // communicates while it computes
+  bool overlaps = true;     // communicates, and calls, while it computes
   double processors = 1;    // of its own; below 1, a process that waits leaves the others more
-  /// Processes that share processors are not served alike, and wait for each other where they meet: for this share of
-  /// what they compute between.
-  double waiting = 0;
+  double waiting = 0;       // seconds that processes wait for each other where they meet, since none is served alike
 };
 
 /// Bytes, on the process that needs most, when it needs most.

@@ -7,8 +7,8 @@
 
 namespace examples {
 
-/// H200s, whose machines have eight: what measure_rates says of two of one host, in float32 over NCCL, and a typical
-/// link of 400 Gbit/s for each between hosts.
+/// H200s, whose machines have eight: what measure_rates says of one, in float32, of NCCL between two of one host, and a
+/// typical link of 400 Gbit/s for each between hosts.
 DeviceRates h200_rates();
 
 /// Of a file that write_rates has written. Throws IOError where it cannot be read, ValueError where a rate is missing
@@ -16,9 +16,9 @@ DeviceRates h200_rates();
 DeviceRates read_rates(const std::string& path);
 void write_rates(const std::string& path, const DeviceRates& rates);
 
-/// Measures for some seconds what every process does while all others do the same: products, blocks and AdamW steps of
-/// the model's sizes, and all_reduces between all processes, which are taken to be on one machine. Every process calls
-/// it, and gets the means of all. There are several.
+/// Measures for some seconds what every process does while all others do the same: element-wise operators, blocks and
+/// AdamW steps of the model's sizes, and all_reduces between all processes, which are taken to be on one machine. Every
+/// process calls it, and gets the means of all. There are several.
 DeviceRates measure_rates(const TransformerShape& shape, rush::Device device);
 
 }  // namespace examples

@@ -1,5 +1,5 @@
-// The tests of several processes once more, with a GPU for each and over NCCL: RUSH_TEST_DEVICE=cuda. The default
-// device is then that GPU.
+// The tests of several processes once more on GPUs, RUSH_TEST_DEVICE=cuda: over NCCL with a GPU for each, else over
+// MPI. The default device is then that GPU.
 #pragma once
 #include "core/ops/basic.h"
 

@@ -9,6 +9,7 @@
 #include "autograd/saved_tensors_hooks.h"
 #include "core/distributed/collectives.h"
 #include "core/distributed/device_mesh.h"
+#include "tests/distributed/on_gpus.h"
 #include "tests/distributed/rank_inputs.h"
 #include "tests/distributed/small_gpt.h"
 
@@ -17,6 +18,7 @@ namespace {
 using namespace rush;
 using namespace rush::distributed;
 using namespace rush::nn::parallel;
+using testing::here;
 using testing::same_bits;
 
 constexpr int64_t kSteps = 50;
@@ -117,13 +119,14 @@ TEST_CASE(
   check_losses(losses);
 }
 
-// Stages that multiply by 2, 3, 4, ...: what comes out, and each factor's gradient, is known.
+// Stages that multiply by 2, 3, 4, ...: what comes out, and each factor's gradient, is known. Inputs of functions come
+// on the group's device, which is the CPU where processes share a GPU.
 struct Factors {
   explicit Factors(int per_process) : count(get_world_size() * per_process) {
     for (int index = get_rank(); index < count; index += get_world_size()) {
       own.push_back(full({}, index + 2, kFloat64).requires_grad_());
       const Tensor factor = own.back();
-      stages.emplace_back([factor](const Tensor& x) { return x * factor; }, index, count);
+      stages.emplace_back([factor](const Tensor& x) { return here(x) * factor; }, index, count);
     }
     for (int index = 0; index < count; ++index) product *= index + 2;
   }
@@ -210,7 +213,7 @@ TEST_CASE("1F1B holds the graphs of at most P - s micro-batches on stage s, GPip
         const autograd::SavedTensorsHooks hooks(
             [token](const Tensor& saved) { return std::any(Kept(saved, token)); },
             [](const std::any& kept) { return std::any_cast<const Kept&>(kept).first; });
-        return (x * factor).exp();
+        return (here(x) * factor).exp();
       },
       get_rank(), processes);
   const auto check_most = [&](PipelineSchedule& schedule, std::ptrdiff_t expected) {
@@ -233,7 +236,8 @@ TEST_CASE("no gradient comes back to ids, to frozen stages, and zeros to an inpu
   const nn::Embedding embedding(8, 3);
   embedding->to(kFloat64);
   const Tensor factor = full({}, 3.0, kFloat64).requires_grad_();
-  const auto function = [&](const Tensor& x) {
+  const auto function = [&](const Tensor& input) {
+    const Tensor x = here(input);
     if (rank == 0) return x + 1;
     if (rank == processes - 1 && processes > 2) return x.detach() * 0 + factor;
     return rank == 1 ? embedding(x) * factor : x * factor;

@@ -97,6 +97,32 @@ TEST_CASE("a process that waits leaves shared processors to others") {
   CHECK(time_of({.dp = 4}, shared) == time_of({.dp = 4}, products_alone()));
 }
 
+TEST_CASE("processes wait where they meet, and only there") {
+  DeviceRates served_unlike = products_alone();
+  served_unlike.waiting = 1e-3;
+  const auto waited = [&](const TrainingMesh& mesh) {
+    return time_of(mesh, served_unlike) - time_of(mesh, products_alone());
+  };
+  CHECK(waited({}) == 0);
+  CHECK(waited({.dp = 8}) == doctest::Approx(1e-3));
+  CHECK(waited({.fsdp = 8}) == doctest::Approx(3e-3));  // for the embedding, beside which nothing is computed
+  CHECK(waited({.tp = 8}) == doctest::Approx((8 * 4 + 1 + 3) * 1e-3));
+  CHECK(waited({.pp = 2, .micro_batches = 4}) == doctest::Approx(2e-3));
+  served_unlike.overlaps = false;
+  CHECK(waited({.fsdp = 8}) == doctest::Approx(3 * (8 + 2) * 1e-3));
+  CHECK(waited({.cp = 8}) == doctest::Approx((8 * 2 * 7 + 1) * 1e-3));
+  CHECK(waited({.pp = 2, .micro_batches = 4}) == doctest::Approx(2 * (1 + 4) * 1e-3));
+}
+
+TEST_CASE("the host's calls take their time beside what a device computes, and after what a CPU does") {
+  DeviceRates rates = products_alone();
+  const double computing = time_of({}, rates);
+  rates.call = 0.5 * computing / (8 * 90 + 30 + 50);  // half as long in all
+  CHECK(time_of({}, rates) < 1.05 * computing);       // an embedding has no products to hide them
+  rates.overlaps = false;
+  CHECK(time_of({}, rates) == doctest::Approx(1.5 * computing));
+}
+
 TEST_CASE("the fastest meshes that fit are proposed") {
   const TransformerShape shape{48, 32, 1600, 50304, 1024, 512};
   const std::vector<Plan> plans = propose(shape, 64, 80e9, with_links());
