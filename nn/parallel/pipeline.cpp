@@ -135,7 +135,7 @@ class PipelineSchedule::Run {
     if (stage_of(action.stage).is_last()) {
       gradient = full_like(at(action).root, 1.0 / order_.micro_batches);
     } else if (output_of(action).requires_grad) {
-      gradient = at(action).gradient.take();
+      gradient = at(action).gradient.take().to(at(action).root.device());
     }
     const MicroBatch own = std::exchange(at(action), {});
     if (gradient.defined()) autograd::backward({own.root}, {gradient});

@@ -18,7 +18,9 @@ void check_mpi(int status, const char* call) {
   char text[MPI_MAX_ERROR_STRING + 1] = "";
   int length = 0;
   MPI_Error_string(status, text, &length);
-  RUSH_THROW(DistributedError, call, ": ", std::string(text, static_cast<size_t>(length)));
+  const bool differs = status == MPI_ERR_TRUNCATE;
+  RUSH_THROW(DistributedError, call, ": ", std::string(text, static_cast<size_t>(length)),
+             differs ? ": what the processes call differs; RUSH_DISTRIBUTED_DEBUG=1 names it" : "");
 }
 
 namespace {
