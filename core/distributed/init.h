@@ -28,7 +28,8 @@ struct InitOptions {
 };
 
 /// Makes the group of all processes. Each calls it, once, before any collective.
-///   "mpi"   the processes that mpirun, `./rush launch` or srun has started; for tensors on the CPU
+///   "mpi"   the processes that mpirun, `./rush launch` or srun has started; for tensors on the CPU: those on other
+///           devices are copied there and back
 ///   "nccl"  those, or the ones that torchrun has started; for tensors on GPUs, where the library was built with CUDA.
 ///           Each has a GPU of its own, number LOCAL_RANK, which becomes its current device
 ///   "fake"  a dry run on one process of a world of any size: nothing is sent, see core/distributed/fake.h

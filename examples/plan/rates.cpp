@@ -203,14 +203,16 @@ DeviceRates read_rates(const std::string& path) {
     RUSH_CHECK_VALUE(rate > 0, path, ": '", name, "' is ", rate, ", expected a positive number");
   });
   rates.overlaps = json.value("overlaps", true);
-  rates.waiting = json.value("waiting", 0.0);
-  RUSH_CHECK_VALUE(rates.waiting >= 0, path, ": 'waiting' is ", rates.waiting, ", expected seconds of at least 0");
+  rates.waiting = json.value("waiting_seconds", 0.0);
+  RUSH_CHECK_VALUE(rates.waiting >= 0, path, ": 'waiting_seconds' is ", rates.waiting,
+                   ", expected seconds of at least 0");
   rates.per_machine = json.value("per_machine", int64_t{1});
   return rates;
 }
 
 void write_rates(const std::string& path, const DeviceRates& rates) {
-  nlohmann::json json = {{"overlaps", rates.overlaps}, {"waiting", rates.waiting}, {"per_machine", rates.per_machine}};
+  nlohmann::json json = {
+      {"overlaps", rates.overlaps}, {"waiting_seconds", rates.waiting}, {"per_machine", rates.per_machine}};
   for_each_rate(rates, [&](const char* name, double rate) { json[name] = rate; });
   rush::io::write_file_atomically(path, json.dump(2) + "\n");
 }

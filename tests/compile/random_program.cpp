@@ -127,8 +127,9 @@ void RandomProgram::add_of_all(size_t choice, const Tensor& a, const Tensor& b) 
     case 0: return keep(a.matmul(weight_));
     case 1: return keep(F::linear(a, weight_, bias_));
     case 2: return keep(a + bias_);
-    // An epsilon that leaves the rounding of a mean small, of rows of one number.
-    case 3: return keep(layer_norm(a, {columns}, bias_, {}, 0.1));
+    // Of a row of equal numbers a norm would leave the rounding of their mean alone: with the bias they differ, and the
+    // epsilon is for rows of one number.
+    case 3: return keep(layer_norm(a + bias_, {columns}, bias_, {}, 0.1));
     case 4: return keep(dropout(a, 0.3, true));
     case 5: return keep(a + rand_like(b));
     case 6: return keep(a.cumsum(1) * 0.1);

@@ -8,9 +8,10 @@ shift 5
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# For gpt2, which wants a vocabulary.
+# A text that stays as it is, and for gpt2 a vocabulary.
 . "$(dirname "${BASH_SOURCE[0]}")/../own_texts.sh"
-mkdir "$scratch/gpt2"
+mkdir "$scratch/gpt2" "$scratch/tinyshakespeare"
+write_text >"$scratch/tinyshakespeare/input.txt"
 write_vocabulary >"$scratch/gpt2/encoder.json"
 printf 'l i\n' >"$scratch/gpt2/vocab.bpe"
 export RUSH_DATA=$scratch
