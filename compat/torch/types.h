@@ -41,7 +41,7 @@ namespace rush::detail {
 // What a program does otherwise when it includes these headers: its modules and functions print as libtorch's, StepLR
 // steps as there, and it draws libtorch's numbers on the CPU (Note [libtorch's random numbers]). Returns true.
 bool go_by_libtorch();
-#ifndef RUSH_BUILDS_TORCH_COMPAT  // a program that is linked with the library and includes none of these goes its way
+#ifndef RUSH_BUILDS_TORCH_COMPAT  // only a program that includes the headers, not one that is linked with the library
 inline const bool goes_by_libtorch = go_by_libtorch();
 #endif
 }  // namespace rush::detail

@@ -29,7 +29,7 @@ struct Cost {
   double activations = 0, temporaries = 0;  // what its graph keeps, and what its passes need beside that at most
   double products = 0, attention = 0;       // FLOP of the forward pass
   double traffic = 0;                       // of element-wise operators
-  double copied = 0;                        // bytes that are read and written between products
+  double copied = 0;                        // bytes that copies for collectives read and write
   double exposed = 0, hidden = 0;           // tensor parallelism: received while nothing, or a product, is computed
   double collectives = 0;                   // of it
   double ring = 0, messages = 0;            // context parallelism's, beside attention

@@ -52,7 +52,7 @@ struct DeviceRates {
   int64_t per_machine = 8;  // processes
   bool overlaps = true;     // communicates, and calls, while it computes
   double processors = 1;    // of its own; below 1, a process that waits leaves the others more
-  double waiting = 0;       // seconds that processes wait for each other where they meet, since none is served alike
+  double waiting = 0;       // seconds that a collective or a message takes longer, since processes come at other times
 };
 
 /// Bytes, on the process that needs most, when it needs most.

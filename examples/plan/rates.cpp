@@ -150,6 +150,7 @@ TransformerShape short_sequence(TransformerShape shape) {
   return shape;
 }
 
+// What a call of each of these takes, by name.
 Seconds times_of_works(const TransformerShape& shape, int64_t rows, rush::Device device) {
   const rush::TensorOptions options(device);
   const Tensor x = rush::randn({rows, shape.width}, options).requires_grad_();
