@@ -193,7 +193,8 @@ TEST_CASE("frozen parameters are gathered, and let gradients through") {
 
 TEST_CASE("gradients of micro-batches add up, reduced each time or once") {
   SmallGpt alone = make_small_gpt();
-  const TokenBatch batch = TokenBatch::of_step(0);
+  const TokenBatch first = TokenBatch::of_step(0), second = TokenBatch::of_step(1);
+  const TokenBatch batch{cat({first.ids, second.ids}), cat({first.targets, second.targets})};
   loss_of(alone, batch).backward();
   for (const bool reduces_each : {true, false}) {
     SmallGpt net = make_small_gpt();

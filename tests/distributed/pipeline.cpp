@@ -83,11 +83,18 @@ void check_losses(const std::vector<double>& losses) {
   for (size_t i = 0; i < losses.size(); ++i) CHECK(std::abs(losses[i] - alone.losses[i]) < 1e-6);
 }
 
+// At most as many processes as the net has layers, of which each is a stage: more of them are pipelines side by side.
+Group pipeline_group() {
+  const int size = std::min(get_world_size(), static_cast<int>(testing::kLayers));
+  return init_device_mesh({get_world_size() / size, size}, {"copies", "pp"}).group("pp");
+}
+
 TEST_CASE("GPipe, 1F1B and interleaved 1F1B train as one process does, and to the same bits") {
-  ScheduleGPipe gpipe(gpt_stages(1)[0], 4, testing::token_loss);
-  Schedule1F1B one_f_one_b(gpt_stages(1)[0], 4, testing::token_loss);
-  const int per_process = static_cast<int>(testing::kLayers) / get_world_size();
-  ScheduleInterleaved1F1B interleaved(gpt_stages(per_process), 4, testing::token_loss);
+  const Group group = pipeline_group();
+  ScheduleGPipe gpipe(gpt_stages(1, group)[0], 4, testing::token_loss);
+  Schedule1F1B one_f_one_b(gpt_stages(1, group)[0], 4, testing::token_loss);
+  const int per_process = static_cast<int>(testing::kLayers) / group->size();
+  ScheduleInterleaved1F1B interleaved(gpt_stages(per_process, group), 4, testing::token_loss);
   const testing::TrainingRun first = train(gpipe), second = train(one_f_one_b);
   check_losses(first.losses);
   CHECK(first.losses == second.losses);
@@ -119,17 +126,18 @@ TEST_CASE(
   check_losses(losses);
 }
 
-// Stages that multiply by 2, 3, 4, ...: what comes out, and each factor's gradient, is known. Inputs of functions come
+// Stages that multiply by 2 to 6: what comes out, exact in double precision, and each factor's gradient, is known. Inputs of functions come
 // on the group's device, which is the CPU where processes share a GPU.
 struct Factors {
   explicit Factors(int per_process) : count(get_world_size() * per_process) {
     for (int index = get_rank(); index < count; index += get_world_size()) {
-      own.push_back(full({}, index + 2, kFloat64).requires_grad_());
+      own.push_back(full({}, factor_of(index), kFloat64).requires_grad_());
       const Tensor factor = own.back();
       stages.emplace_back([factor](const Tensor& x) { return here(x) * factor; }, index, count);
     }
-    for (int index = 0; index < count; ++index) product *= index + 2;
+    for (int index = 0; index < count; ++index) product *= factor_of(index);
   }
+  static int factor_of(int index) { return index % 5 + 2; }
   void check_step(PipelineSchedule& schedule, int64_t micro_batches) {
     for (const Tensor& factor : own) factor.mutable_grad() = {};
     const Tensor x = arange(micro_batches * 3, kFloat64).view({micro_batches, 3});
@@ -181,7 +189,7 @@ TEST_CASE("the executor goes through any valid order") {
 }
 
 TEST_CASE("eval computes what the whole net does, also of other rows than step, and changes no gradient") {
-  Schedule1F1B schedule(gpt_stages(1)[0], 4, testing::token_loss);
+  Schedule1F1B schedule(gpt_stages(1, pipeline_group())[0], 4, testing::token_loss);
   const testing::TokenBatch batch = testing::TokenBatch::of_step(0);
   for (int i = 0; i < 2; ++i) {
     const Tensor half = schedule.eval(batch.ids.narrow(0, 0, 4));
@@ -196,7 +204,7 @@ TEST_CASE("eval computes what the whole net does, also of other rows than step, 
 }
 
 TEST_CASE("1F1B holds the graphs of at most P - s micro-batches on stage s, GPipe those of all") {
-  const int processes = get_world_size(), micro_batches = 6;
+  const int processes = get_world_size(), micro_batches = processes + 2;
   const Tensor factor = full({}, 2.0, kFloat64).requires_grad_();
   // Whatever a graph saves holds its micro-batch's token, so that those that are alive can be counted.
   std::vector<std::weak_ptr<int>> tokens;
@@ -301,9 +309,11 @@ TEST_CASE("a Sequential that is cut trains as the whole one") {
   for (const auto& each : net->named_parameters()) expected.emplace_back(each.key(), each.value().grad().clone());
   net->zero_grad();
 
-  const auto stages = split_sequential(net, 2 * get_world_size());
+  const int processes = get_world_size();
+  const auto stages = split_sequential(net, std::min(2 * processes, 8));
   ScheduleInterleaved1F1B schedule(
-      stages, 4, [](const Tensor& output, const Tensor& target) { return nn::functional::mse_loss(output, target); });
+      stages, std::max(processes, 4),
+      [](const Tensor& output, const Tensor& target) { return nn::functional::mse_loss(output, target); });
   schedule.step(x, y);
   int64_t found = 0;
   for (const PipelineStage& stage : schedule.stages()) {

@@ -22,7 +22,7 @@ inline void shard(SmallGpt& net, const FullyShardOptions& options = {}) {
 }
 
 inline TokenBatch rows_of(const TokenBatch& batch, int64_t part, int64_t parts) {
-  const int64_t rows = kBatch / parts;
+  const int64_t rows = batch.ids.size(0) / parts;
   return {batch.ids.narrow(0, part * rows, rows), batch.targets.narrow(0, part * rows, rows)};
 }
 

@@ -15,7 +15,7 @@
 
 namespace rush::testing {
 
-inline constexpr int64_t kVocabulary = 48, kBlock = 16, kWidth = 32, kHeads = 4, kLayers = 4, kBatch = 8;
+inline constexpr int64_t kVocabulary = 48, kBlock = 16, kWidth = 32, kHeads = 8, kLayers = 4, kBatch = 8;
 
 struct LayerImpl : nn::Cloneable<LayerImpl> {
   LayerImpl() { reset(); }

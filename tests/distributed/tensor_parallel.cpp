@@ -265,6 +265,7 @@ TEST_CASE("a GPT on every mesh has the losses of one process") {
   const int size = get_world_size();
   std::vector<std::vector<int>> meshes{{1, 1, size}, {1, size, 1}};  // dp, cp, tp
   if (size == 4) meshes.insert(meshes.end(), {{2, 1, 2}, {1, 2, 2}, {2, 2, 1}});
+  if (size == 8) meshes.push_back({2, 2, 2});
   for (const std::vector<int>& sizes : meshes) {
     if (on_gpus() && sizes[1] > 1) continue;  // in float64
     const DeviceMesh mesh = init_device_mesh(sizes, {"dp", "cp", "tp"});
