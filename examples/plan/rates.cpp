@@ -203,11 +203,17 @@ DeviceRates read_rates(const std::string& path) {
     rate = json[name].get<double>();
     RUSH_CHECK_VALUE(rate > 0, path, ": '", name, "' is ", rate, ", expected a positive number");
   });
-  rates.overlaps = json.value("overlaps", true);
-  rates.waiting = json.value("waiting_seconds", 0.0);
+  try {
+    rates.overlaps = json.value("overlaps", true);
+    rates.waiting = json.value("waiting_seconds", 0.0);
+    rates.per_machine = json.value("per_machine", int64_t{1});
+  } catch (const nlohmann::json::type_error& error) {
+    RUSH_CHECK_VALUE(false, path, ": ", error.what());
+  }
   RUSH_CHECK_VALUE(rates.waiting >= 0, path, ": 'waiting_seconds' is ", rates.waiting,
                    ", expected seconds of at least 0");
-  rates.per_machine = json.value("per_machine", int64_t{1});
+  RUSH_CHECK_VALUE(rates.per_machine >= 1, path, ": 'per_machine' is ", rates.per_machine,
+                   ", expected at least 1 process");
   return rates;
 }
 

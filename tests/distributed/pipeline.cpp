@@ -126,8 +126,8 @@ TEST_CASE(
   check_losses(losses);
 }
 
-// Stages that multiply by 2 to 6: what comes out, exact in double precision, and each factor's gradient, is known. Inputs of functions come
-// on the group's device, which is the CPU where processes share a GPU.
+// Stages that multiply by 2 to 6: what comes out, exact in double precision, and each factor's gradient, is known.
+// Inputs of functions come on the group's device, which is the CPU where processes share a GPU.
 struct Factors {
   explicit Factors(int per_process) : count(get_world_size() * per_process) {
     for (int index = get_rank(); index < count; index += get_world_size()) {
@@ -311,9 +311,9 @@ TEST_CASE("a Sequential that is cut trains as the whole one") {
 
   const int processes = get_world_size();
   const auto stages = split_sequential(net, std::min(2 * processes, 8));
-  ScheduleInterleaved1F1B schedule(
-      stages, std::max(processes, 4),
-      [](const Tensor& output, const Tensor& target) { return nn::functional::mse_loss(output, target); });
+  ScheduleInterleaved1F1B schedule(stages, std::max(processes, 4), [](const Tensor& output, const Tensor& target) {
+    return nn::functional::mse_loss(output, target);
+  });
   schedule.step(x, y);
   int64_t found = 0;
   for (const PipelineStage& stage : schedule.stages()) {

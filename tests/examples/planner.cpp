@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "core/error/error.h"
+#include "examples/plan/rates.h"
 #include "nn/parallel/pipeline_order.h"
+#include "tests/temporary_folder.h"
 
 namespace {
 
@@ -160,6 +162,38 @@ TEST_CASE("what a mesh cannot split is named") {
   CHECK(reason({.pp = 4, .stages_per_process = 2}) == "1 micro-batches cannot go in equal rounds of at least 4");
   CHECK(reason({.tp = 0}) == "a size is 0, expected 1 to 1048576");
   CHECK_THROWS_WITH_AS(predict_memory(kShape, {.dp = 3}), doctest::Contains("a batch of 64 cannot"), ValueError);
+}
+
+TEST_CASE("a file of rates says again what was written, and is refused with the name of what cannot be") {
+  const rush::testing::TemporaryFolder folder;
+  const std::string path = folder / "rates.json";
+  DeviceRates written = with_links();
+  written.element_wise = written.copies = 2e12;
+  written.call = 1e-6;
+  written.overlaps = false;
+  written.waiting = 1e-3;
+  written.per_machine = 3;
+  write_rates(path, written);
+  const DeviceRates read = read_rates(path);
+  CHECK(read.products == written.products);
+  CHECK(read.far.latency == written.far.latency);
+  CHECK(read.overlaps == written.overlaps);
+  CHECK(read.waiting == written.waiting);
+  CHECK(read.per_machine == written.per_machine);
+
+  const std::string whole = rush::testing::file_content(path);
+  const auto refuses = [&](const std::string& from, const std::string& to, const char* message) {
+    const size_t at = whole.find(from);
+    REQUIRE(at != std::string::npos);
+    folder.write("wrong.json", std::string(whole).replace(at, from.size(), to));
+    CHECK_THROWS_WITH_AS(read_rates(folder / "wrong.json"), doctest::Contains(message), ValueError);
+  };
+  refuses("\"call\"", "\"calls\"", "wrong.json: there is no number 'call'");
+  refuses("\"per_machine\": 3", "\"per_machine\": 0", "'per_machine' is 0");
+  refuses("\"per_machine\": 3", "\"per_machine\": \"3\"", "must be number, but is string");
+  refuses("\"overlaps\": false", "\"overlaps\": 0", "must be boolean, but is number");
+  refuses("\"waiting_seconds\": 0.001", "\"waiting_seconds\": -1", "'waiting_seconds' is -1");
+  refuses("{", "", "there is no number");
 }
 
 TEST_CASE("sizes whose products would not fit are errors") {
