@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/amp/cast_weights.h"
 #include "examples/gpt/linear_cross_entropy.h"
 #include "rushlight.h"
 
@@ -147,6 +148,7 @@ Tensor GPTImpl::features(const Tensor& tokens, KeyValueCache* cache) {
   Residual x{drop(wte(tokens) + wpe(positions)), Tensor()};
   if (cache) cache->layers.resize(blocks_.size());
   for (size_t i = 0; i < blocks_.size(); ++i) {
+    if (casts_by_block_) rush::autocast::cast_weights(blocks_[i]->parameters());
     x = i < checkpointed_ && !cache ? checkpointed(blocks_[i], x)
                                     : blocks_[i]->forward(x, cache ? &cache->layers[i] : nullptr, past);
   }

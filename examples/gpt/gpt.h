@@ -103,6 +103,10 @@ class GPTImpl : public rush::nn::Module {
   // work for a fraction of the memory. Note [Checkpointing].
   void checkpoint_blocks(int64_t count) { checkpointed_ = static_cast<size_t>(count); }
 
+  // Under autocast a block's weights are cast together when it begins, and so their gradients arrive together when its
+  // backward pass has ended: where they travel to other processes, that is beside the backward pass of the others.
+  void cast_by_block() { casts_by_block_ = true; }
+
   const GPTConfig& config() const { return config_; }
   int64_t parameter_count() const;
 
@@ -117,6 +121,7 @@ class GPTImpl : public rush::nn::Module {
   rush::nn::Dropout drop{nullptr};
   std::vector<Block> blocks_;
   size_t checkpointed_ = 0;
+  bool casts_by_block_ = false;
   rush::nn::LayerNorm ln_f{nullptr};
   rush::Tensor head_bias_;  // (V): 0 for a token and -inf for padding; undefined without padding
 };
@@ -124,7 +129,7 @@ RUSH_MODULE(GPT);
 
 // What each of several processes computes of its rows of a batch.
 struct GPTLossImpl : rush::nn::Module {
-  explicit GPTLossImpl(const GPT& gpt) : model(register_module("model", gpt)) {}
+  explicit GPTLossImpl(const GPT& gpt) : model(register_module("model", gpt)) { model->cast_by_block(); }
   rush::Tensor forward(const rush::Tensor& tokens, const rush::Tensor& targets) { return model->loss(tokens, targets); }
   GPT model;
 };

@@ -75,10 +75,10 @@ Tensor Pretraining::loss_of(const TextData::Batch& batch) {
     return mesh_->mean_of(mesh_->evaluate(mesh_->own_rows(batch.first), mesh_->own_rows(batch.second)));
   }
   const auto precision = precision_.scope();
-  rush::autocast::cast_weights(model_->parameters());
   const Tensor tokens = rows(batch.first), targets = rows(batch.second);
-  const bool trains = together_ && rush::GradMode::is_enabled();
-  return trains ? together_(tokens, targets) : model_->loss(tokens, targets);
+  if (together_ && rush::GradMode::is_enabled()) return together_(tokens, targets);
+  rush::autocast::cast_weights(model_->parameters());
+  return model_->loss(tokens, targets);
 }
 
 Tensor Pretraining::compute_gradients(const Tensor& inputs, const Tensor& next) {

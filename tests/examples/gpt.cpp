@@ -3,7 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <functional>
+#include <map>
 
+#include "autograd/node.h"
 #include "examples/gpt/linear_cross_entropy.h"
 #include "examples/gpt/text_data.h"
 #include "rushlight.h"
@@ -54,6 +57,32 @@ TEST_CASE("checkpointed blocks have the gradients of others") {
     REQUIRE(got.size() == expected.size());
     for (size_t i = 0; i < got.size(); ++i) CHECK(got[i].equal(expected[i]));
   }
+}
+
+// The nodes of the graph that ends in `t`, in the order in which the backward pass reaches them, by their letters.
+std::string backward_order(const Tensor& t, const std::map<std::string, char>& letters) {
+  std::map<uint64_t, const Node*, std::greater<>> nodes;
+  std::vector<const Node*> left{gradient_edge(t).node.get()};
+  while (!left.empty()) {
+    const Node* const node = left.back();
+    left.pop_back();
+    if (!node || !nodes.emplace(node->sequence_nr(), node).second) continue;
+    for (const Edge& edge : node->next_edges()) left.push_back(edge.node.get());
+  }
+  std::string order;
+  for (const auto& [number, node] : nodes) {
+    if (const auto letter = letters.find(node->name()); letter != letters.end()) order += letter->second;
+  }
+  return order;
+}
+
+TEST_CASE("where weights are cast by block, a block's gradients come before the backward pass of the one before it") {
+  const Tensor tokens = tensor({1, 2, 3, 4, 5, 6, 7, 8}).view({1, 8});
+  GPT model(kSmall);
+  model->cast_by_block();
+  const autocast::Autocast scope(kCPU, kBFloat16);
+  const Tensor loss = model->loss(tokens, tokens);
+  CHECK(backward_order(loss, {{"CastAllBackward", 'c'}, {"GeluPerceptronBackward", 'p'}}) == "pcpc");
 }
 
 TEST_CASE("no position sees what follows it") {
