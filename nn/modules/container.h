@@ -37,6 +37,7 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
   template <class Return = Tensor, class... Inputs>
   Return forward(Inputs&&... inputs) {
     check_stack_space("Sequential: forward");
+    const ModuleScope scope(*this);
     RUSH_CHECK(!is_empty(), "Sequential: forward of an empty one");
     std::vector<std::any> values;
     (values.push_back(detail::pack(std::forward<Inputs>(inputs))), ...);

@@ -21,7 +21,10 @@ class FunctionalImpl : public Cloneable<FunctionalImpl> {
 
   void reset() override {}
   void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input) { return function_(input); }
+  Tensor forward(const Tensor& input) {
+    const ModuleScope scope(*this);
+    return function_(input);
+  }
   Tensor operator()(const Tensor& input) { return forward(input); }  // forward(input)
 
   /// Never: a function does not know whether its owner trains.

@@ -115,6 +115,15 @@ TEST_CASE("a net that is sharded by layers has the losses of one process, and th
   }
 }
 
+TEST_CASE("a Sequential that is sharded as a whole gathers its parameters, however it is called") {
+  manual_seed(4);
+  nn::Sequential net(nn::Linear(3, 5), nn::Tanh(), nn::Linear(5, 2));
+  const Tensor x = ones({4, 3}), expected = net->forward(x).detach();
+  fully_shard(net);
+  CHECK(allclose(net->forward(x), expected));
+  CHECK(allclose(net(x), expected));
+}
+
 TEST_CASE("rows are split over one dimension of a mesh, and copied over the other") {
   const DeviceMesh mesh = init_device_mesh({2, get_world_size() / 2}, {"replicate", "shard"});
   const auto options = FullyShardOptions().process_group(mesh.group("shard")).replicate_group(mesh.group("replicate"));

@@ -12,6 +12,7 @@
 #include "backends/cuda/devices.h"
 #include "core/distributed/environment.h"
 #include "core/distributed/init.h"
+#include "core/ops/basic.h"
 
 namespace {
 
@@ -35,6 +36,12 @@ void wait_for_a_late_process() {
   all->barrier()->wait();
 }
 
+void throw_as_the_last_process() {
+  const rush::distributed::Group all = rush::distributed::world();
+  if (all->rank() == all->size() - 1) rush::zeros({2, 3}).mm(rush::zeros({2, 3}));
+  all->barrier()->wait();
+}
+
 // NCCL wants a GPU for each process. Those that share one copy to the CPU, and go through MPI.
 const char* backend(bool on_gpus) {
   const int processes = rush::distributed::read_environment().local_world_size.value_or(1);
@@ -49,6 +56,7 @@ int run_tests(int argc, char** argv, bool on_gpus) {
   rush::distributed::init_process_group(backend(on_gpus), options);
   if (on_gpus) rush::set_default_device(rush::kCUDA);
   if (misses_one) wait_for_a_late_process();
+  if (std::getenv("RUSH_TEST_UNCAUGHT")) throw_as_the_last_process();
   const int status = doctest::Context(argc, argv).run();
   if (status == 0) rush::distributed::destroy_process_group();
   return status;  // another one: mpirun ends the others
