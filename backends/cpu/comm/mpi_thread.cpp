@@ -1,10 +1,13 @@
 #include "backends/cpu/comm/mpi_thread.h"
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
 
+#include "core/distributed/environment.h"
 #include "core/distributed/flight_recorder.h"
 #include "core/str.h"
 
@@ -29,11 +32,19 @@ namespace {
 class Patience {
  public:
   void pause() {
-    if (++looks_ <= 100) return std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::microseconds(std::min(looks_ - 100, 200)));
+    if (++looks_ <= kYields) return std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(std::min(looks_ - kYields, 200)));
+  }
+  // The same beside other programs: when the processor has gone to one of them it is gone for milliseconds, and comes
+  // back sooner to a thread that sleeps than to one that yields.
+  void pause_beside_others() {
+    const MpiThread::Clock::time_point before = MpiThread::Clock::now();
+    pause();
+    if (MpiThread::Clock::now() - before > std::chrono::microseconds(100)) looks_ = std::max(looks_, kYields);
   }
 
  private:
+  static constexpr int kYields = 100;
   int looks_ = 0;
 };
 
@@ -63,7 +74,11 @@ std::exception_ptr failure_of(const std::string& who) {
 
 }  // namespace
 
-MpiThread::MpiThread(Clock::duration timeout) : timeout_(timeout), thread_([this] { loop(); }) {}
+MpiThread::MpiThread(Clock::duration timeout)
+    : timeout_(timeout),
+      shares_processors_(distributed::read_environment().local_world_size.value_or(1) >
+                         static_cast<int>(std::thread::hardware_concurrency())),
+      thread_([this] { loop(); }) {}
 
 MpiThread::~MpiThread() {
   const std::lock_guard lock(mutex_);
@@ -89,6 +104,7 @@ bool MpiThread::take(Request& request) {
 }
 
 void MpiThread::loop() {
+  prctl(PR_SET_TIMERSLACK, 1000);  // in ns: a pause may be so much longer; 50,000 otherwise
   Patience patience;
   while (true) {
     if (Request request; take(request)) {
@@ -136,9 +152,11 @@ bool MpiThread::look_after_transfers() {
 void MpiThread::wait(MPI_Request request) {
   Message message{request, -1};
   const Clock::time_point begun = Clock::now();
-  for (Patience patience; !has_arrived(message); patience.pause()) {
+  Patience patience;
+  while (!has_arrived(message)) {
     look_after_transfers();
     check_time(begun);
+    shares_processors_ ? patience.pause() : patience.pause_beside_others();
   }
 }
 
