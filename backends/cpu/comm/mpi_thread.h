@@ -27,7 +27,7 @@ void check_mpi(int status, const char* call);
 // order: the thread goes on to the next request, and looks after them until they are done. Where it waits, it looks
 // again after a while that grows to a fifth of a millisecond, rather than keep a processor from the threads that
 // compute; and where another program has taken the processor, that while begins at once, except for messages: long ones
-// move only while somebody looks. What is thrown on the thread is thrown again by Work::wait().
+// move only while a thread looks. What is thrown on the thread is thrown again by Work::wait().
 //
 // Where the other processes do not come within the time-out, MPI cannot be asked to give up. So the thread never calls
 // it again: this request and all later ones fail, and the program is expected to end, whereupon mpirun ends the others.
