@@ -148,6 +148,33 @@ function(rush_cuda_flags target)
   endif()
 endfunction()
 
+# rush_batch_cuda_sources(LIST): in place of the kernels' sources in this list, files that include four of a folder each,
+# for most of a source's time goes into parsing headers. CMake does so for C++ alone (before 3.31). Not those of nn, whose
+# few large ones would keep one core busy when all others have ended.
+function(rush_batch_cuda_sources list)
+  if(NOT RUSH_UNITY)
+    return()
+  endif()
+  set(at_a_time 4)
+  set(left "")
+  foreach(source IN LISTS ${list})
+    if(NOT source MATCHES "/backends/cuda/kernels/([a-z]+)/[^/]+\\.cu$" OR CMAKE_MATCH_1 STREQUAL "nn")
+      list(APPEND left "${source}")
+      continue()
+    endif()
+    math(EXPR number "0${count_${CMAKE_MATCH_1}} / ${at_a_time}")
+    math(EXPR count_${CMAKE_MATCH_1} "0${count_${CMAKE_MATCH_1}} + 1")
+    set(batch "${CMAKE_CURRENT_BINARY_DIR}/Unity/kernels_${CMAKE_MATCH_1}_${number}.cu")
+    list(APPEND batches "${batch}")
+    string(APPEND "includes_${batch}" "#include \"${source}\"\n")
+  endforeach()
+  list(REMOVE_DUPLICATES batches)
+  foreach(batch IN LISTS batches)
+    file(CONFIGURE OUTPUT "${batch}" CONTENT "${includes_${batch}}" @ONLY)
+  endforeach()
+  set(${list} ${left} ${batches} PARENT_SCOPE)
+endfunction()
+
 # rush_link_cuda(TARGET): the runtime inside, the libraries beside.
 function(rush_link_cuda target)
   target_link_libraries(${target} PRIVATE CUDA::cudart_static)

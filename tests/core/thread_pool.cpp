@@ -48,9 +48,13 @@ TEST_CASE("the caller does not wait for a helper that left its work for later") 
 TEST_CASE("a thread leaves a processor if it may run on another") {
   if (detail::current_processor() < 0) return;  // the system does not tell
   std::thread([] {
-    const int before = detail::current_processor();
-    detail::leave_processor(before);
-    if (available_processors() > 1) CHECK(detail::current_processor() != before);
+    int left = 0;  // the system may move the thread back at once, but seldom does
+    for (int i = 0; i < 100; ++i) {
+      const int before = detail::current_processor();
+      detail::leave_processor(before);
+      left += detail::current_processor() != before;
+    }
+    if (available_processors() > 1) CHECK(left > 50);
   }).join();
 }
 

@@ -22,7 +22,7 @@ struct GatherElement {
   }
 };
 
-struct GatherLoop {
+struct GatherElementsLoop {
   template <class T>
   static void run(const Tensor& out, const Tensor& view, const Tensor& offsets) {
     const char* op = kernels::gather.name();
@@ -33,7 +33,7 @@ struct GatherLoop {
 };
 
 void gather(const Tensor& out, const Tensor& view, const Tensor& offsets, int64_t) {
-  pick_bytes<GatherLoop>(view.element_size())(out, view, offsets);
+  pick_bytes<GatherElementsLoop>(view.element_size())(out, view, offsets);
 }
 
 // Offsets from the tensor's start.
@@ -58,7 +58,7 @@ struct AssignElement {
   }
 };
 
-struct AssignLoop {
+struct AssignElementsLoop {
   template <class T>
   static void run(const char* op, const Tensor& view, const Tensor& offsets, const Tensor& src) {
     for_each_index(op, offsets.numel(),
@@ -69,7 +69,7 @@ struct AssignLoop {
 
 void scatter(const Tensor& view, const Tensor& offsets, const Tensor& src, int64_t, IndexWrite write) {
   const char* op = kernels::scatter.name();
-  if (write == IndexWrite::Assign) return pick_bytes<AssignLoop>(view.element_size())(op, view, offsets, src);
+  if (write == IndexWrite::Assign) return pick_bytes<AssignElementsLoop>(view.element_size())(op, view, offsets, src);
   const int64_t n = offsets.numel();
   const Scratch whole(static_cast<size_t>(n) * sizeof(int64_t));
   for_each_index(op, n,

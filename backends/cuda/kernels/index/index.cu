@@ -70,7 +70,7 @@ struct GatherSlices {
   }
 };
 
-struct GatherLoop {
+struct GatherSlicesLoop {
   template <class T>
   static void run(const Tensor& out, const Tensor& view, const Tensor& offsets, int64_t before) {
     if (out.numel() == 0) return;
@@ -90,7 +90,7 @@ struct GatherLoop {
 };
 
 void index_gather(const Tensor& out, const Tensor& view, const Tensor& offsets, int64_t before) {
-  pick_bytes<GatherLoop>(view.element_size())(out, view, offsets, before);
+  pick_bytes<GatherSlicesLoop>(view.element_size())(out, view, offsets, before);
 }
 
 template <class T>
@@ -104,7 +104,7 @@ struct AssignSlices {
   }
 };
 
-struct AssignLoop {
+struct AssignSlicesLoop {
   template <class T>
   static void run(const char* op, const ScatterPlan& plan) {
     for_each_index(op, plan.count(), AssignSlices<T>{plan});
@@ -120,7 +120,7 @@ void index_scatter(const Tensor& view, const Tensor& offsets, const Tensor& valu
                          offsets.numel(),
                          values.data_ptr(),
                          values.numel() == 1};
-  if (write == IndexWrite::Assign) return pick_bytes<AssignLoop>(view.element_size())(op, plan);
+  if (write == IndexWrite::Assign) return pick_bytes<AssignSlicesLoop>(view.element_size())(op, plan);
   const int64_t bound = static_cast<int64_t>(view.impl()->storage()->nbytes()) / view.element_size();
   scatter_sorted(op, view.scalar_type(), plan, bound, write);
 }

@@ -8,7 +8,7 @@ namespace rush::cuda {
 namespace {
 
 // Dimensions of a tensor in a kernel's arguments; there are at most 64.
-inline constexpr int kMaxTensorDims = 64;
+inline constexpr int kMaxFlippedDims = 64;
 
 // out[i] = in[index of i], row-major; flipped dimensions are read from their end with a negative stride.
 template <class T>
@@ -16,7 +16,7 @@ struct Flip {
   T* out;
   const T* in;
   int dims;
-  int64_t sizes[kMaxTensorDims], strides[kMaxTensorDims];
+  int64_t sizes[kMaxFlippedDims], strides[kMaxFlippedDims];
   __device__ void operator()(int64_t i) const {
     int64_t rest = i, from = 0;
     for (int d = dims - 1; d >= 0; --d) {
@@ -31,7 +31,7 @@ struct Flip {
 struct FlipLoop {
   template <class T>
   static void run(const Tensor& out, const Tensor& in, IntArrayRef flipped) {
-    RUSH_CHECK_NOT_IMPLEMENTED(in.dim() <= kMaxTensorDims, "flip: more than ", kMaxTensorDims, " dimensions");
+    RUSH_CHECK_NOT_IMPLEMENTED(in.dim() <= kMaxFlippedDims, "flip: more than ", kMaxFlippedDims, " dimensions");
     Flip<T> flip;
     flip.out = static_cast<T*>(out.data_ptr());
     flip.in = static_cast<const T*>(in.data_ptr());

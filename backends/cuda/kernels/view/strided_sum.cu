@@ -7,7 +7,7 @@ namespace rush::cuda {
 
 namespace {
 
-inline constexpr int kMaxTensorDims = 32;
+inline constexpr int kMaxSummedDims = 32;
 
 // The order of additions to an element that several read is not fixed, as in PyTorch (index_add_).
 __device__ void add_atomically(float* to, float value) { atomicAdd(to, value); }
@@ -24,7 +24,7 @@ struct StridedSum {
   const T* in;
   bool overlaps;
   int dims;
-  int64_t sizes[kMaxTensorDims], out_strides[kMaxTensorDims], in_strides[kMaxTensorDims];
+  int64_t sizes[kMaxSummedDims], out_strides[kMaxSummedDims], in_strides[kMaxSummedDims];
   __device__ void operator()(int64_t i) const {
     int64_t rest = i, to = 0, from = 0;
     for (int d = dims - 1; d >= 0; --d) {
@@ -45,7 +45,7 @@ struct StridedSum {
 struct StridedSumLoop {
   template <class T>
   static void run(const Tensor& out, const Tensor& values, IntArrayRef strides, int64_t offset) {
-    RUSH_CHECK_NOT_IMPLEMENTED(values.dim() <= kMaxTensorDims, "strided_sum: more than ", kMaxTensorDims,
+    RUSH_CHECK_NOT_IMPLEMENTED(values.dim() <= kMaxSummedDims, "strided_sum: more than ", kMaxSummedDims,
                                " dimensions");
     StridedSum<T> sum;
     sum.out = out.data_ptr<T>() + offset;

@@ -9,7 +9,7 @@ namespace rush::cuda {
 
 namespace {
 
-inline constexpr int kMaxTensorDims = 32;
+inline constexpr int kMaxTriangularDims = 32;
 
 // out[..., i, j] = in[..., i, j] on one side of a diagonal, 0 on the other.
 template <class T>
@@ -19,7 +19,7 @@ struct Triangle {
   int64_t diagonal;
   bool upper;
   int dims;
-  int64_t sizes[kMaxTensorDims], out_strides[kMaxTensorDims], in_strides[kMaxTensorDims];
+  int64_t sizes[kMaxTriangularDims], out_strides[kMaxTriangularDims], in_strides[kMaxTriangularDims];
   __device__ void operator()(int64_t index) const {
     int64_t rest = index, to = 0, from = 0, above = 0;  // above: j - i
     for (int d = dims - 1; d >= 0; --d) {
@@ -44,7 +44,7 @@ struct TriangleLoop {
   template <class T>
   static void run(const Tensor& out, const Tensor& in, int64_t diagonal, bool upper) {
     const char* op = upper ? "triu" : "tril";
-    RUSH_CHECK_NOT_IMPLEMENTED(in.dim() <= kMaxTensorDims, op, ": more than ", kMaxTensorDims, " dimensions");
+    RUSH_CHECK_NOT_IMPLEMENTED(in.dim() <= kMaxTriangularDims, op, ": more than ", kMaxTriangularDims, " dimensions");
     Triangle<T> triangle;
     triangle.out = static_cast<T*>(out.data_ptr());
     triangle.in = static_cast<const T*>(in.data_ptr());
