@@ -1,6 +1,8 @@
 #include "backends/cpu/comm/mpi_thread.h"
 
+#ifdef __linux__
 #include <sys/prctl.h>
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -104,7 +106,9 @@ bool MpiThread::take(Request& request) {
 }
 
 void MpiThread::loop() {
+#ifdef __linux__
   prctl(PR_SET_TIMERSLACK, 1000);  // in ns: a pause may be so much longer; 50,000 otherwise
+#endif
   Patience patience;
   while (true) {
     if (Request request; take(request)) {
