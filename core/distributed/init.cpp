@@ -9,7 +9,7 @@
 #include "core/distributed/environment.h"
 #include "core/distributed/fake.h"
 #include "core/distributed/flight_recorder.h"
-#include "core/distributed/uncaught.h"
+#include "core/distributed/terminate_handler.h"
 
 namespace rush::distributed {
 
@@ -55,7 +55,7 @@ void init_process_group(std::string_view backend, const InitOptions& options) {
     const bool has_control = detail::has_mpi() && read_environment().started_by_mpi;
     detail::groups().push_back(found->second(resolved, has_control ? detail::make_mpi_group(resolved) : nullptr));
   }
-  if (backend != "fake" && world()->size() > 1) detail::tell_rank_of_uncaught(world()->rank(), world()->size());
+  if (backend != "fake" && world()->size() > 1) detail::install_terminate_handler(world()->rank(), world()->size());
 }
 
 bool is_backend_available(std::string_view backend) {

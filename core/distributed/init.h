@@ -35,7 +35,7 @@ struct InitOptions {
 ///   "fake"  a dry run on one process of a world of any size: nothing is sent, see core/distributed/fake.h
 /// Throws ValueError for another backend; DistributedError where there is a group already, the library was built
 /// without MPI, the process was not started by MPI, or variables of the environment contradict what MPI says; and what
-/// other backends throw. An exception that nothing catches is then told with the rank.
+/// other backends throw. From then on an uncaught exception is printed with the rank.
 /// torch.distributed.init_process_group.
 void init_process_group(std::string_view backend, const InitOptions& options = {});
 

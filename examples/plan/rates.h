@@ -12,7 +12,7 @@ namespace examples {
 DeviceRates h200_rates();
 
 /// Of a file that write_rates has written. Throws IOError where it cannot be read, ValueError where a rate is missing
-/// or not positive, or another number is none that can be.
+/// or not positive, or another value has a wrong type or is too small.
 DeviceRates read_rates(const std::string& path);
 void write_rates(const std::string& path, const DeviceRates& rates);
 

@@ -284,8 +284,8 @@ bool start_mpi() {
   if (flag) {
     RUSH_MPI_CALL(MPI_Query_thread, &level);
   } else {
-    // Open MPI's list of the signals for which it prints a stack of its own, without SIGABRT: the exception that
-    // nothing catches has said where it comes from.
+    // Open MPI's list of the signals for which it prints a stack of its own, without SIGABRT: the uncaught
+    // exception has said where it comes from.
     setenv("OMPI_MCA_opal_signal", "7,8,11", /*overwrite=*/0);
     RUSH_MPI_CALL(MPI_Init_thread, nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
   }

@@ -12,6 +12,7 @@
 #include "core/distributed/environment.h"
 #include "core/distributed/flight_recorder.h"
 #include "core/str.h"
+#include "core/threads/processors.h"
 
 namespace rush::cpu {
 
@@ -78,8 +79,7 @@ std::exception_ptr failure_of(const std::string& who) {
 
 MpiThread::MpiThread(Clock::duration timeout)
     : timeout_(timeout),
-      shares_processors_(distributed::read_environment().local_world_size.value_or(1) >
-                         static_cast<int>(std::thread::hardware_concurrency())),
+      shares_processors_(distributed::read_environment().local_world_size.value_or(1) > available_processors()),
       thread_([this] { loop(); }) {}
 
 MpiThread::~MpiThread() {

@@ -26,8 +26,8 @@ void check_mpi(int status, const char* call);
 // for several threads at once (MPI_THREAD_SERIALIZED). Messages (of send, recv and all_to_all) only begin in that
 // order: the thread goes on to the next request, and looks after them until they are done. Where it waits, it looks
 // again after a while that grows to a fifth of a millisecond, rather than keep a processor from the threads that
-// compute; and where another program has taken the processor, that while begins at once, except for messages: long ones
-// move only while a thread looks. What is thrown on the thread is thrown again by Work::wait().
+// compute. Where another program has taken the processor it sleeps at once; but not while messages alone are on their
+// way, since long ones move only while a thread looks. What is thrown on the thread is thrown again by Work::wait().
 //
 // Where the other processes do not come within the time-out, MPI cannot be asked to give up. So the thread never calls
 // it again: this request and all later ones fail, and the program is expected to end, whereupon mpirun ends the others.
@@ -75,7 +75,7 @@ class MpiThread {
   bool look_after_transfers();
 
   const Clock::duration timeout_;
-  const bool shares_processors_;  // processes of the group with each other: then who is waited for may need this one's
+  const bool shares_processors_;  // there are more processes than processors: it yields to those that it waits for
   std::atomic<bool> has_timed_out_ = false;
   std::mutex mutex_;
   rush::detail::Condition changed_;

@@ -1,4 +1,4 @@
-#include "core/distributed/uncaught.h"
+#include "core/distributed/terminate_handler.h"
 
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ namespace rush::distributed::detail {
 
 namespace {
 
-int told_rank = 0, told_size = 1;
+int own_rank = 0, world_size = 1;
 
 std::string describe_current_exception() {
   if (!std::current_exception()) return "terminated";
@@ -27,18 +27,19 @@ std::string describe_current_exception() {
   }
 }
 
-[[noreturn]] void abort_with_rank() noexcept {
-  const std::string line = str("rank ", told_rank, " of ", told_size, ": ", describe_current_exception(), '\n');
+[[noreturn]] void print_and_abort() noexcept {
+  std::set_terminate(&std::abort);  // for what is thrown here, where memory has run out
+  const std::string line = str("rank ", own_rank, " of ", world_size, ": ", describe_current_exception(), '\n');
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   std::abort();
 }
 
 }  // namespace
 
-void tell_rank_of_uncaught(int rank, int size) {
-  told_rank = rank;
-  told_size = size;
-  const std::terminate_handler previous = std::set_terminate(&abort_with_rank);
+void install_terminate_handler(int rank, int size) {
+  own_rank = rank;
+  world_size = size;
+  const std::terminate_handler previous = std::set_terminate(&print_and_abort);
 #ifdef __GLIBCXX__
   if (previous != &__gnu_cxx::__verbose_terminate_handler) std::set_terminate(previous);
 #endif
