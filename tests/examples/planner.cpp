@@ -116,6 +116,16 @@ TEST_CASE("processes wait where they meet, and only there") {
   CHECK(waited({.pp = 2, .micro_batches = 4}) == doctest::Approx(2 * (1 + 4) * 1e-3));
 }
 
+TEST_CASE("while a stage's processes wait for each other, those of other stages have their processors") {
+  DeviceRates shared = products_alone();
+  shared.processors = 0.5;
+  const TrainingMesh mesh{.tp = 2, .pp = 2, .micro_batches = 4};
+  const double punctual = time_of(mesh, shared);
+  shared.waiting = 1e-3;
+  const double in_each = 4 * (8 * 4 + 1 + 3) / 2 * 1e-3;  // of two stages
+  CHECK(time_of(mesh, shared) - punctual == doctest::Approx(in_each / 2));
+}
+
 TEST_CASE("the host's calls take their time beside what a device computes, and after what a CPU does") {
   DeviceRates rates = products_alone();
   const double computing = time_of({}, rates);
