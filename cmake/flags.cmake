@@ -111,8 +111,8 @@ function(rush_sanitize target)
   target_compile_definitions(${target} PUBLIC $<BUILD_INTERFACE:_GLIBCXX_ASSERTIONS>)
   target_link_options(${target} PUBLIC $<BUILD_INTERFACE:-fsanitize=${RUSH_SANITIZE}>)
   if(RUSH_SANITIZE MATCHES "address")
-    # A program has seven million addresses for reports: at a fixed place it is linked in three quarters of the time, and
-    # starts in half of it. Not with ThreadSanitizer, which wants its own places.
+    # UBSan's reports need seven million relocations in a position-independent program: without them one is linked in
+    # three quarters of the time, and starts in half of it. ThreadSanitizer's stay position-independent.
     set(is_program $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
     target_link_options(${target} PUBLIC $<BUILD_INTERFACE:$<${is_program}:-no-pie>>)
   endif()

@@ -366,7 +366,6 @@ StepTime predict_time(const TransformerShape& shape, const TrainingMesh& mesh, c
   const Step step(shape, mesh);
   DeviceRates punctual = rates;
   punctual.waiting = 0;
-  const double stages = as_double(mesh.pp);
   StepTime slowest, time;
   double sum = 0, busy = 0, most_parameters = 0;
   for (const Share& share : step.shares()) {
@@ -374,7 +373,7 @@ StepTime predict_time(const TransformerShape& shape, const TrainingMesh& mesh, c
     sum += passes.total();
     // While a stage's processes wait for each other, those of the other stages have their processors.
     const double without_waiting = pass_time(step, share, punctual).total();
-    busy += without_waiting + (passes.total() - without_waiting) / stages;
+    busy += without_waiting + (passes.total() - without_waiting) / as_double(mesh.pp);
     if (passes.total() > slowest.total()) slowest = passes;
     most_parameters = std::max(most_parameters, step.parameters(share) / as_double(mesh.fsdp));
   }
@@ -386,7 +385,7 @@ StepTime predict_time(const TransformerShape& shape, const TrainingMesh& mesh, c
   const double message = mesh.pp > 1 ? 2 * collectives(rates, between, 2, step.message()) : 0;
   const double fill = (sum - slowest.total()) / own + as_double(mesh.pp - 1) * message;
   const double sending = rates.overlaps ? 0 : M * own * message;
-  const double work = slots_of(mesh, rates.processors) * busy / stages + sending;
+  const double work = slots_of(mesh, rates.processors) * busy / as_double(mesh.pp) + sending;
   const double path = rates.processors * (M * slowest.total() + fill + sending);
   time.pipeline = std::max(rates.processors < 1 ? work : 0, path) - M * slowest.total();
 
