@@ -58,7 +58,8 @@ bool take_test_device() {
   const char* device = std::getenv("RUSH_TEST_DEVICE");
   if (!device) return true;
 #ifdef RUSH_HAS_CUDA
-  return std::string_view(device) == "cuda" && rush::testing::use_cuda_by_default();
+  const bool is_readable = std::string_view(device) == "cuda";
+  return (is_readable || std::string_view(device) == "cuda:cached") && rush::testing::use_cuda_by_default(is_readable);
 #else
   return false;
 #endif

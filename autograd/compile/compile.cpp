@@ -11,6 +11,7 @@
 #include "autograd/compile/joint_program.h"
 #include "autograd/compile/passes.h"
 #include "autograd/compile/pattern.h"
+#include "autograd/compile/recorded_calls.h"
 #include "autograd/compile/replay.h"
 #include "autograd/compile/signature.h"
 #include "autograd/compile/tracer.h"
@@ -105,6 +106,7 @@ struct CompiledFunction::State {
     int traces = 0;
 
     bool is_ready() const { return program || until_cut; }
+    bool is_recorded() const { return program ? program->is_recorded() : until_cut && until_cut->is_recorded(); }
     const Graph& graph() const { return program ? program->graph() : until_cut->graph(); }
   };
   // For signatures that differ in sizes.
@@ -123,6 +125,7 @@ struct CompiledFunction::State {
   Guards last_guards;  // of the last trace
   std::string obstacle;
   size_t compilations = 0;
+  std::shared_ptr<size_t> recording_places = std::make_shared<size_t>(RecordedCalls::kMostPrograms);
 
   Entry& entry_for(const std::vector<Tensor>& inputs) {
     const Signature signature(inputs);
@@ -175,11 +178,20 @@ struct CompiledFunction::State {
   void make_program(Graph graph, Entry& entry) {
     if (graph.backward && options.memory_budget < 1) rematerialise(graph, options.memory_budget);
     if (graph.backward && is_on_accelerator(graph)) compute_beside_readers(graph);
-    entry.program.emplace(graph, [&](Graph part, const std::string& name) { return ready(std::move(part), name); });
+    entry.program.emplace(graph, [&](Graph part, const std::string& name, const ProgramEnds& ends) {
+      return ready(std::move(part), name, ends);
+    });
   }
 
   // The program of a graph after the passes.
-  std::shared_ptr<Program> ready(Graph graph, const std::string& part) const {
+  std::shared_ptr<Program> ready(Graph graph, const std::string& part, const ProgramEnds& ends) const {
+    std::shared_ptr<Program> program = after_passes(std::move(graph), part);
+    if (options.record && is_on_accelerator(program->graph()))
+      program->record_calls(ends, options.fewest_recorded, recording_places);
+    return program;
+  }
+
+  std::shared_ptr<Program> after_passes(Graph graph, const std::string& part) const {
     GraphDump dump(part);
     dump.add("traced", graph);
     const auto pass = [&](const char* name, auto&& change) {
@@ -255,7 +267,8 @@ struct CompiledFunction::State {
     entry.cut = std::move(cut);
     if (!is_known && entry.traces < kMostTraces) return;
     graph.gradients.clear();  // autograd sets them when the function runs
-    std::shared_ptr<Program> before = ready(std::move(graph), "until_cut");
+    const ProgramEnds ends{.returned = graph.outputs.size()};
+    std::shared_ptr<Program> before = ready(std::move(graph), "until_cut", ends);
     const bool is_worth_it = is_known && std::ranges::any_of(before->graph().calls,
                                                              [](const Graph::Call& call) { return bool{call.fused}; });
     if (is_worth_it) entry.until_cut = std::move(before);
@@ -304,6 +317,11 @@ const Graph& CompiledFunction::graph(size_t i) const { return state_->ready_entr
 const Graph* CompiledFunction::backward_graph(size_t i) const {
   const State::Entry& entry = state_->ready_entry(i);
   return entry.program ? entry.program->backward_graph() : nullptr;
+}
+
+size_t CompiledFunction::recorded() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(state_->entries, [](const auto& entry) { return entry->is_recorded(); }));
 }
 
 const std::string& CompiledFunction::obstacle() const { return state_->obstacle; }

@@ -24,6 +24,8 @@ struct CompileOptions {
   /// The rows of a result may begin at multiples of 16 bytes, with a gap between them, on accelerators: such as the
   /// scores of a vocabulary of 30,522, which are copied together otherwise. torch.compile's results may, too.
   bool pads_outputs = false;
+  bool record = true;          ///< after a few runs an accelerator is given the calls as one, Note [Recorded calls],
+  size_t fewest_recorded = 4;  ///< of so many kernels at least
   /// Each run is compared with the calls before they were fused; so it is in a program under RUSH_COMPILE_CHECK=1.
   bool check = false;
 };
@@ -55,6 +57,7 @@ class CompiledFunction {
   const Graph& graph(size_t i) const;           ///< as Compiled's
   const Graph* backward_graph(size_t i) const;  ///< as Compiled's
   const std::string& obstacle() const;          ///< as Compiled's
+  size_t recorded() const;                      ///< as Compiled's
 
  private:
   struct State;
@@ -135,6 +138,8 @@ class Compiled {
   const Graph* backward_graph(size_t i = 0) const { return compiled_.backward_graph(i); }
   /// Why the function, or what comes after a cut in it, runs as it stands, in English; empty when it does not.
   const std::string& obstacle() const { return compiled_.obstacle(); }
+  /// How many graphs, with their backward passes, an accelerator takes as one call now: Note [Recorded calls].
+  size_t recorded() const { return compiled_.recorded(); }
 
  private:
   template <class Result, size_t... I>

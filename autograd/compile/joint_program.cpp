@@ -56,12 +56,13 @@ struct CompiledBackward : Node {
 
 JointProgram::JointProgram(const Graph& graph, const Make& make) : outputs_(graph.outputs.size()) {
   if (!graph.backward) {
-    forward_ = make(graph, "forward");
+    forward_ = make(graph, "forward", {outputs_});
     return;
   }
   auto [forward, backward] = parts_of(graph);
-  forward_ = make(std::move(forward), "forward");
-  backward_ = make(std::move(backward), "backward");
+  const ProgramEnds ends{.returned = backward.outputs.size(), .kept = forward.outputs.size() - outputs_};
+  forward_ = make(std::move(forward), "forward", {outputs_});
+  backward_ = make(std::move(backward), "backward", ends);
   cut_ = *graph.backward;
   for (const Graph::Gradient& each : cut_.found) {
     const auto input = std::ranges::find(graph.inputs, each.leaf);

@@ -18,12 +18,13 @@ namespace rush::compiler {
 class JointProgram {
  public:
   // Makes the program of a part, "forward" or "backward".
-  using Make = std::function<std::shared_ptr<Program>(Graph graph, const std::string& part)>;
+  using Make = std::function<std::shared_ptr<Program>(Graph graph, const std::string& part, const ProgramEnds& ends)>;
 
   JointProgram(const Graph& graph, const Make& make);
 
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
   const Graph& graph() const { return forward_->graph(); }
+  bool is_recorded() const { return forward_->is_recorded() && (!backward_ || backward_->is_recorded()); }
   const Graph* backward_graph() const { return backward_ ? &backward_->graph() : nullptr; }
 
  private:

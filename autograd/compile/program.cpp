@@ -4,10 +4,12 @@
 #include <unordered_set>
 
 #include "autograd/compile/fused_loop.h"
+#include "autograd/compile/recorded_calls.h"
 #include "autograd/compile/result_check.h"
 #include "core/dispatch/value_tensors.h"
 #include "core/error/error.h"
 #include "core/ops/nn/norm.h"
+#include "core/profiler/record.h"
 #include "core/threads/parallel.h"
 
 namespace rush::compiler {
@@ -77,17 +79,42 @@ Program::Scope::~Scope() {
 std::vector<Tensor> Program::run(const std::vector<Tensor>& inputs) {
   const Scope scope(*this, inputs);
   for (const Graph::Id leaf : gets_gradient_) at(leaf).mutable_grad().reset();
-  if (check_) check_->run_calls(*this, inputs);
-  for (size_t i = 0; i < graph_.calls.size() && !check_; ++i) {
-    const Graph::Call& call = graph_.calls[i];
-    call.fused ? call.fused->run(tensors_, reuses_[i]) : run_call(call, gates_in_place(i));
-    for (const Graph::Id id : last_used_[i]) tensors_[static_cast<size_t>(id)].reset();
+  if (check_) {
+    check_->run_calls(*this, inputs);
+  } else if (recorded_) {
+    recorded_->run();
+  } else {
+    run_calls(0, graph_.calls.size());
   }
   for (const auto& [leaf, gradient] : graph_.gradients) set_gradient(leaf, gradient);
   std::vector<Tensor> outputs;
   for (const Graph::Id output : graph_.outputs) outputs.push_back(at(output));
-  return outputs;
+  return recorded_ ? recorded_->as_returned(std::move(outputs)) : outputs;
 }
+
+void Program::run_calls(size_t begin, size_t end) {
+  for (size_t i = begin; i < end; ++i) {
+    const Graph::Call& call = graph_.calls[i];
+    if (call.fused) {
+      const record_function range(call.name);
+      call.fused->run(tensors_, reuses_[i]);
+    } else {
+      run_call(call, gates_in_place(i));
+    }
+    for (const Graph::Id id : last_used_[i]) tensors_[static_cast<size_t>(id)].reset();
+  }
+}
+
+void Program::go_back_to(const std::vector<Tensor>& tensors) {
+  tensors_ = tensors;
+  stack_.clear();
+}
+
+void Program::record_calls(const ProgramEnds& ends, size_t fewest_kernels, std::shared_ptr<size_t> places) {
+  recorded_ = std::make_unique<RecordedCalls>(*this, ends, fewest_kernels, std::move(places));
+}
+
+bool Program::is_recorded() const { return recorded_ && recorded_->is_recorded(); }
 
 void Program::set_gradient(Graph::Id leaf, Graph::Id gradient) { at(leaf).mutable_grad() = at(gradient); }
 

@@ -117,7 +117,7 @@ class Backend {
 
   /// A default generator of one of its devices.
   virtual Generator make_generator(Device device, uint64_t seed);
-  /// Null where work cannot be recorded and replayed.
+  /// Null where work cannot be recorded and replayed. What rush::compile records depends on properties(), too.
   virtual graphs::GraphRuntime* graph_runtime() { return nullptr; }
   /// What profiles learn of its devices' work from; null where they see the calls alone.
   virtual profiler::ActivitySource* activity_source() { return nullptr; }

@@ -65,6 +65,7 @@ inline constinit bool wait_for_each_call = false;
 enum class Tag : uint8_t {
   AnyDevice = 1,       // its tensors may lie on several devices: copies, and what takes sizes or positions on the CPU
   TakesUndefined = 2,  // tensors may be undefined that ATen's schema does not call optional
+  Collective = 4,      // it meets the same call of other processes
 };
 
 // What serves a key for operators of any signature, see Registry::fallback. It is given the call's keys; it takes the
@@ -119,6 +120,7 @@ class OpBase {
   }
   // What a call that goes on below the keys `without` does not stop at.
   static KeySet left_behind(KeySet without) {
+    if (without.empty()) return {};  // it comes from the top
     const bool passed_on_by_a_watcher = without.has_any(KeySet(DispatchKey::Trace) | DispatchKey::Profiler);
     const KeySet keys = without.and_above();
     return passed_on_by_a_watcher ? keys : keys | std::atomic_ref(watching_once).load(std::memory_order_relaxed);

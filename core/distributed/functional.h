@@ -11,18 +11,21 @@ namespace rush {
 // the group. The result is there when a call returns, so there is nothing like wait_tensor.
 namespace ops {
 inline constinit Op<Tensor(const Tensor&, std::string_view, std::string_view)> all_reduce{
-    "_c10d_functional::all_reduce(Tensor input, str reduce_op, str group_name) -> Tensor"};
+    "_c10d_functional::all_reduce(Tensor input, str reduce_op, str group_name) -> Tensor", {Tag::Collective}};
 inline constinit Op<Tensor(const Tensor&, int64_t, std::string_view)> all_gather_into_tensor{
-    "_c10d_functional::all_gather_into_tensor(Tensor input, int group_size, str group_name) -> Tensor"};
+    "_c10d_functional::all_gather_into_tensor(Tensor input, int group_size, str group_name) -> Tensor",
+    {Tag::Collective}};
 inline constinit Op<Tensor(const Tensor&, std::string_view, int64_t, std::string_view)> reduce_scatter_tensor{
-    "_c10d_functional::reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, str group_name) -> Tensor"};
+    "_c10d_functional::reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, str group_name) -> Tensor",
+    {Tag::Collective}};
 inline constinit Op<Tensor(const Tensor&, IntArrayRef, IntArrayRef, std::string_view)> all_to_all_single{
     "_c10d_functional::all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, str "
-    "group_name) -> Tensor"};
+    "group_name) -> Tensor",
+    {Tag::Collective}};
 inline constinit Op<Tensor(const Tensor&, int64_t, std::string_view)> broadcast{
-    "_c10d_functional::broadcast(Tensor input, int src, str group_name) -> Tensor"};
+    "_c10d_functional::broadcast(Tensor input, int src, str group_name) -> Tensor", {Tag::Collective}};
 inline constinit Op<Tensor(const Tensor&, std::string_view, int64_t, std::string_view)> reduce_to{
-    "rush::reduce_to(Tensor input, str reduce_op, int dst, str group_name) -> Tensor"};
+    "rush::reduce_to(Tensor input, str reduce_op, int dst, str group_name) -> Tensor", {Tag::Collective}};
 }  // namespace ops
 
 class Registry;

@@ -37,6 +37,7 @@ void Graph::abandon() noexcept { impl_->abandon(); }
 void Graph::replay() { impl_->replay(); }
 void Graph::reset() { impl_->reset(); }
 MempoolId_t Graph::pool() const { return impl_->pool(); }
+size_t Graph::nodes() const { return impl_->nodes(); }
 void Graph::debug_dump(const std::string& path) const { impl_->debug_dump(path); }
 
 MempoolId_t make_pool_id() { return runtime().make_pool_id(); }

@@ -1,5 +1,6 @@
 // Graphs: work that is recorded once and then given to the device again and again, in one call each time.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -55,6 +56,7 @@ class GraphImpl {
   virtual void replay() = 0;                                   // as Graph's
   virtual void reset() noexcept = 0;                           // as Graph's
   virtual MempoolId_t pool() const = 0;                        // as Graph's
+  virtual size_t nodes() const = 0;                            // as Graph's
   virtual void debug_dump(const std::string& path) const = 0;  // as Graph's
 };
 
@@ -98,6 +100,8 @@ class Graph {
   void reset();
   // The pool that it was given, or its own. Throws Error before a capture.
   MempoolId_t pool() const;
+  // How many kernels, copies and the like a replay is. Throws Error before a capture.
+  size_t nodes() const;
   // Writes the nodes as a GraphViz file. Throws Error before a capture, CudaError if the file cannot be written.
   void debug_dump(const std::string& path) const;
 

@@ -68,13 +68,14 @@ class MappedAllocator : public cuda::CUDAAllocator {
 
 }  // namespace
 
-bool use_cuda_by_default() {
+bool use_cuda_by_default(bool is_readable) {
   if (!cuda::is_available()) return false;
+  set_default_device(kCUDA);
+  if (!is_readable) return true;
   wait_for_each_call = true;
   devices_to_check |= kCUDA;
   static auto* allocator = new MappedAllocator;  // outlives every tensor
   cuda::change_current_allocator(allocator);
-  set_default_device(kCUDA);
   return true;
 }
 

@@ -177,6 +177,7 @@ TEST_CASE("functions of a graph called out of order throw" * doctest::skip(nothi
   CHECK_THROWS_AS(g.replay(), Error);
   CHECK_THROWS_AS(g.capture_end(), Error);
   CHECK_THROWS_AS(g.debug_dump("x"), Error);
+  CHECK_THROWS_AS(g.nodes(), Error);
   CHECK_THROWS_AS(g.capture_begin(), Error);  // the default stream
   g.abandon();
   const Tensor x = ones({8}, on_gpu());
@@ -190,6 +191,7 @@ TEST_CASE("functions of a graph called out of order throw" * doctest::skip(nothi
   CHECK_FALSE(cuda::is_current_stream_capturing());
   CHECK_THROWS_AS(g.capture_begin(), Error);  // captured already
   CHECK(x.sum().item<float>() == 8);          // a capture runs nothing
+  CHECK(g.nodes() == 1);
   g.replay();
   g.replay();
   CHECK(x.sum().item<float>() == 24);

@@ -34,6 +34,20 @@ void train(nn::Linear& net, optim::SGD& optimizer, const Tensor& x) {
 
 }  // namespace
 
+TEST_CASE("a profile sees what a compiled function calls, and its loops") {
+  const NoGradGuard no_grad;
+  const Tensor x = rand({8, 8});
+  auto compiled = compile([](const Tensor& in) { return in.matmul(in).mul(2).exp(); });
+  for (int i = 0; i < 3; ++i) compiled(x);
+  Profile profile;
+  compiled(x);
+  profile.stop();
+  const std::string table = profile.key_averages().table();
+  CAPTURE(table);
+  CHECK(table.find("aten::mm") != table.npos);
+  CHECK(table.find("fused(") != table.npos);
+}
+
 TEST_CASE("a profile counts calls and times, those within others too; without one nothing is recorded") {
   const Tensor x = ones({8, 8});
   CHECK_FALSE(profiler::is_recording());

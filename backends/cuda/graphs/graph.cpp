@@ -197,6 +197,13 @@ graphs::MempoolId_t Graph::pool() const {
   return pool_;
 }
 
+size_t Graph::nodes() const {
+  RUSH_CHECK(graph_, "CUDAGraph: nodes() of a graph that was not captured");
+  size_t count = 0;
+  RUSH_CUDA_CHECK(cudaGraphGetNodes(graph_, nullptr, &count));
+  return count;
+}
+
 void Graph::debug_dump(const std::string& path) const {
   RUSH_CHECK(graph_, "CUDAGraph: debug_dump() of a graph that was not captured");
   RUSH_CUDA_CHECK(cudaGraphDebugDotPrint(graph_, path.c_str(), cudaGraphDebugDotFlagsVerbose));

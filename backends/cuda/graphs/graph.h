@@ -45,6 +45,7 @@ class Graph final : public graphs::GraphImpl, private Capture {
   void replay() override;
   void reset() noexcept override;
   graphs::MempoolId_t pool() const override;
+  size_t nodes() const override;
   void debug_dump(const std::string& path) const override;
 
  private:

@@ -17,6 +17,7 @@ char stream_names[Streams::kCount];
 class EmulatedBackend final : public Backend {
  public:
   void synchronize(int /*device*/) override { streams().synchronize(); }
+  DeviceProperties properties(int /*device*/) override { return {.name = "emulated"}; }
   Allocator& allocator() override { return device_memory(); }
   Allocator* pinned_allocator() override { return &pinned_memory(); }
   bool is_pinned(const void* data) override { return pinned_memory().contains(data); }

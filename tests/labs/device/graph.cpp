@@ -70,6 +70,11 @@ class EmulatedGraph final : public graphs::GraphImpl {
     return recording_.pool;
   }
 
+  size_t nodes() const override {
+    RUSH_CHECK(is_ready_, "graph: nodes() of a graph that was not captured");
+    return recording_.work.size();
+  }
+
   void debug_dump(const std::string& path) const override {
     RUSH_CHECK(is_ready_, "graph: debug_dump() of a graph that was not captured");
     std::ofstream file(path);

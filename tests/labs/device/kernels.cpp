@@ -10,6 +10,7 @@
 #include "core/ops/nn/loss.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/nn/pool.h"
+#include "core/ops/optim/foreach.h"
 #include "core/ops/optim/optim.h"
 #include "core/ops/pointwise/activation.h"
 #include "core/ops/pointwise/binary.h"
@@ -112,6 +113,7 @@ void set_kernels(DeviceType type) {
   k::copy_between.set(type, copy_between);
   set<k::copy>(type);
   set<k::fill>(type);
+  set<k::foreach_copy, 1>(type);
   // element by element
   set<k::add>(type);
   set<k::mul>(type);
