@@ -19,7 +19,7 @@ namespace {
 
 // Of copies for each kernel: as long as the host takes to launch one.
 constexpr size_t kMostCopiedPerKernel = 1 << 20;
-constexpr size_t kMostShareOfMemory = 4;  // is a quarter
+constexpr size_t kMemoryPerRecording = 4;  // so many times what its calls make
 // Two runs as they are, the second on the stream of the capture, where libraries make their handles and plans.
 constexpr int kRunsBefore = 2;
 // Runs that are waited for until inputs lie still, as those of a backward pass do once the forward pass is recorded.
@@ -301,7 +301,7 @@ bool RecordedCalls::fits_the_device() const {
     if (call.op && call.op->is_view()) continue;
     Graph::for_each_tensor(call.results, [&](Graph::Id id) { bytes += bytes_of(program_.graph().info(id)); });
   }
-  return there_is == 0 || bytes <= there_is / kMostShareOfMemory;
+  return there_is == 0 || bytes <= there_is / kMemoryPerRecording;
 }
 
 bool RecordedCalls::is_worth_it() const {
@@ -324,8 +324,9 @@ bool RecordedCalls::make_copies() {
       const Tensor now = program_.at(source.id);
       source.address = address_of(now);
       source.last.reset();
-      if (source.is_copied)
-        source.copy = detail::empty_strided(now.sizes(), now.strides(), now.scalar_type(), now.device());
+      if (!source.is_copied) continue;
+      source.copy = detail::empty_strided(now.sizes(), now.strides(), now.scalar_type(), now.device());
+      source.copy.requires_grad_(now.requires_grad());  // which results of some operators depend on
     }
   } catch (const OutOfMemoryError& error) {
     refuse(error);

@@ -370,7 +370,7 @@ def step_of(name, step, mode, is_small):
     return STEPS[step](NETS[name][is_small](), mode)
 
 
-@workload(r"cuda_nets/(\w+)/(train|infer)/compiled_graph")
+@workload(r"cuda_nets/(\w+)/(train|infer)/compiled(?:_graph)?")
 def net_in_fastest_mode(name, step):
     set_fastest()
 
