@@ -31,9 +31,10 @@ void time_calls(benchmark::State& state, DeviceType device, const Call& call) {
     for (int i = 0; i < calls; ++i) call();
     if (device == kCUDA) cuda::synchronize();
   };
-  make();  // traces and captures, which take memory of their own
+  call();
+  call();  // is traced, which takes memory of its own
   peak_bytes();
-  make();
+  make();  // is captured or recorded, in memory that the device keeps for its replays
   for (auto _ : state) make();
   state.counters["per_step"] =
       benchmark::Counter(calls, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
