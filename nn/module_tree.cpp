@@ -1,5 +1,7 @@
 // What goes through a module and all below it: registered tensors and their names, modes, dtypes, gradients and state
 // dicts.
+#include <functional>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 
@@ -85,9 +87,19 @@ OrderedDict<std::string, Tensor> Module::named_buffers(bool recurse) const {
       *this, recurse, "Buffer", [](const Module& m) -> const auto& { return m.buffers_; });
 }
 
+namespace {
+
+// Of which module it is. Unlike the address itself, that of two modules is no other's.
+uint64_t hash_of(const Module& module) {
+  const Module* const address = &module;
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(&address), sizeof(address)});
+}
+
+}  // namespace
+
 void Module::train(bool on) {
   check_stack_space("Module::train");
-  if (is_training_ != on) ++compiler::unseen_changes;
+  if (is_training_ != on) compiler::unseen_state ^= hash_of(*this);
   for (auto& child : children_) child.value()->train(on);
   is_training_ = on;
 }

@@ -15,7 +15,7 @@ Signature::Signature(const std::vector<Tensor>& tensors)
       autocast_devices(dispatch_state.autocast.devices),
       autocast_dtypes(std::begin(dispatch_state.autocast.dtypes), std::end(dispatch_state.autocast.dtypes)),
       default_dtype(get_default_dtype()),
-      unseen_changes(compiler::unseen_changes) {
+      unseen_state(compiler::unseen_state) {
   for (const Tensor& t : tensors) {
     RUSH_CHECK_VALUE(t.defined(), "compile: an input is undefined");
     const bool leaf = t.is_leaf() && t.requires_grad();
@@ -67,7 +67,7 @@ std::string Signature::difference_from(const Signature& was) const {
   if (autocast_devices != was.autocast_devices || autocast_dtypes != was.autocast_dtypes) return "autocast changed";
   if (default_dtype != was.default_dtype)
     return str("the default dtype is ", default_dtype, ", was ", was.default_dtype);
-  return unseen_changes == was.unseen_changes ? "" : "Module::train or eval was called";
+  return unseen_state == was.unseen_state ? "" : "modules are in other modes, of Module::train and eval";
 }
 
 }  // namespace rush::compiler

@@ -22,7 +22,7 @@ struct Signature {
   uint8_t autocast_devices;
   std::vector<ScalarType> autocast_dtypes;
   ScalarType default_dtype;
-  uint64_t unseen_changes;
+  uint64_t unseen_state;
 
   explicit Signature(const std::vector<Tensor>& tensors);  // now; throws ValueError where one is undefined
   bool operator==(const Signature&) const = default;

@@ -408,6 +408,24 @@ TEST_CASE("modes are part of what a graph is for") {
   }
 }
 
+TEST_CASE("a mode that a module has again has the graphs that were made for it") {
+  const NoGradGuard no_grad;
+  nn::Sequential net = make_net();
+  auto forward = compile([&](const Tensor& x) { return net->forward(x); });
+  const Tensor x = make_batch(4).x;
+  for (int epoch = 0; epoch < 5; ++epoch) {
+    net->train();
+    manual_seed(9);
+    const Tensor trained = forward(x);
+    manual_seed(9);
+    CHECK(trained.equal(net->forward(x)));
+    net->eval();
+    CHECK(forward(x).equal(net->forward(x)));
+    if (epoch == 1) CHECK(forward.compilations() == 2);
+  }
+  CHECK(forward.compilations() == 2);
+}
+
 TEST_CASE("a function that cannot be compiled runs as it stands, and says why") {
   std::vector<std::string> warnings;
   struct Handler final : WarningHandler {
