@@ -86,7 +86,7 @@ class CudaBackend final : public Backend {
     check_not_capturing("waiting for the GPU");
     if (device < 0) device = current_device();
     const DeviceGuard guard(Device(kCUDA, device));
-    RUSH_CUDA_CHECK(cudaDeviceSynchronize());
+    RUSH_CUDA_CHECK(wait_for_device());
     if (RUSH_UNLIKELY(stream_order)) stream_order->host_waited_for_device(device);
     throw_device_errors(device);
   }

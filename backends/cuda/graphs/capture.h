@@ -2,10 +2,14 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 
+#include "backends/cuda/thread_state.h"
 #include "core/macros.h"
 #include "core/philox.h"
 #include "core/storage.h"
@@ -46,6 +50,18 @@ class Capture {
 inline thread_local constinit Capture* current_capture = nullptr;
 // Of all threads. While one captures, no other may ask the driver for the state of an event.
 inline constinit std::atomic<int> captures_under_way{0};
+
+// Held by threads that capture a stream of the device, together, and by one that waits for the whole device, alone:
+// CUDA refuses to wait for a device of which a stream is captured, and the capture is lost.
+inline std::shared_mutex& captures_of(int device) {
+  static auto& mutexes = *new std::array<std::shared_mutex, kMaxDevices>;
+  return mutexes[static_cast<size_t>(device)];
+}
+// Waits for the current device, and for other threads' captures on it before.
+inline cudaError_t wait_for_device() {
+  const std::unique_lock no_capture(captures_of(thread_state.device));
+  return cudaDeviceSynchronize();
+}
 
 // Throw a CudaError saying that `what`, a phrase such as "waiting for the GPU", cannot be captured, and the name of the
 // last operator. The capture is as it was.

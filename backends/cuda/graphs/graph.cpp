@@ -1,6 +1,5 @@
 #include "backends/cuda/graphs/graph.h"
 
-#include <array>
 #include <mutex>
 #include <utility>
 
@@ -60,6 +59,7 @@ void Graph::capture_begin(graphs::MempoolId_t pool, graphs::CaptureMode mode) {
   active_pool = {device_, pool_};
   current_capture = this;
   ++captures_under_way;
+  no_waits_ = std::shared_lock(captures_of(device_));
   const cudaError_t status = cudaStreamBeginCapture(stream_, static_cast<cudaStreamCaptureMode>(mode));
   if (status == cudaSuccess) return;
   leave_capture();
@@ -70,6 +70,7 @@ void Graph::capture_begin(graphs::MempoolId_t pool, graphs::CaptureMode mode) {
 void Graph::leave_capture() {
   current_capture = nullptr;
   --captures_under_way;
+  no_waits_.unlock();
   active_pool = outer_pool_;
   events_.clear();
   device_allocator(device_).set_capturing(false);
@@ -219,14 +220,7 @@ class Runtime final : public graphs::GraphRuntime {
   graphs::MempoolId_t make_pool_id() override { return cuda::make_pool_id(); }
   bool is_capturing() const override { return current_capture != nullptr; }
   void before_replay(std::shared_ptr<graphs::ReplayHook> hook) override { current_capture->add_hook(std::move(hook)); }
-  Stream side_stream() override {
-    static std::mutex& mutex = *new std::mutex;
-    static auto& streams = *new std::array<std::optional<CUDAStream>, kMaxDevices>;
-    const std::lock_guard lock(mutex);
-    std::optional<CUDAStream>& stream = streams[static_cast<size_t>(thread_state.device)];
-    if (!stream) stream = getStreamFromPool();
-    return stream->unwrap();
-  }
+  Stream side_stream() override { return cuda::side_stream().unwrap(); }
 };
 
 }  // namespace

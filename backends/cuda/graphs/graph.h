@@ -78,6 +78,7 @@ class Graph final : public graphs::GraphImpl, private Capture {
   cudaGraph_t graph_ = nullptr;
   cudaGraphExec_t exec_ = nullptr;
   std::optional<Stream> last_replay_;
+  std::shared_lock<std::shared_mutex> no_waits_;  // during the capture: see captures_of
 };
 
 // The backend's.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/cuda/check.h"
+#include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/profiler/activity_sources.h"
 #include "core/debug/stack_trace.h"
 #include "core/error/warning.h"
@@ -171,7 +172,7 @@ class CuptiSource final : public profiler::ActivitySource {
     for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER}) {
       check(cupti_.cuptiActivityDisable(kind), "cuptiActivityDisable");
     }
-    static_cast<void>(cudaDeviceSynchronize());  // an error is the program's, which meets it in its next call
+    static_cast<void>(wait_for_device());  // an error is the program's, which meets it in its next call
     for (const CUpti_ActivityKind kind : kKinds) check(cupti_.cuptiActivityDisable(kind), "cuptiActivityDisable");
     check(cupti_.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
     std::unique_lock lock(mutex_);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/cuda/check.h"
+#include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/outside_capture.h"
 #include "backends/cuda/profiler/activity_sources.h"
 #include "backends/cuda/stream/current_stream.h"
@@ -46,7 +47,7 @@ class EventSource final : public profiler::ActivitySource {
   std::vector<profiler::Counter> counters(int device) override { return nvml_counters(device); }
 
   void stop() override {
-    static_cast<void>(cudaDeviceSynchronize());
+    static_cast<void>(wait_for_device());
     const std::lock_guard lock(mutex_);
     const Forget at_end{*this};
     report(true);

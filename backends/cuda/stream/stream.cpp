@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <vector>
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/devices.h"
@@ -44,6 +45,30 @@ Pools& pools() {
   return instance;
 }
 
+// Those of threads that have ended.
+struct IdleSideStreams {
+  std::mutex mutex;
+  std::vector<cudaStream_t> of_device[kMaxDevices];
+};
+
+IdleSideStreams& idle_side_streams() {
+  static IdleSideStreams& instance = *new IdleSideStreams;
+  return instance;
+}
+
+// A thread's, which another may have when it ends.
+struct SideStreams {
+  std::array<cudaStream_t, kMaxDevices> streams{};
+
+  ~SideStreams() {
+    IdleSideStreams& idle = idle_side_streams();
+    const std::lock_guard lock(idle.mutex);
+    for (size_t device = 0; device < streams.size(); ++device) {
+      if (streams[device]) idle.of_device[device].push_back(streams[device]);
+    }
+  }
+};
+
 int index_of(int device) { return concrete_device(Device(kCUDA, device)).index; }
 
 }  // namespace
@@ -71,6 +96,24 @@ CUDAStream getStreamFromPool(int priority, int device) {
 
 CUDAStream getStreamFromPool(bool is_high_priority, int device) {
   return getStreamFromPool(is_high_priority ? -kPriorities : 0, device);
+}
+
+CUDAStream side_stream() {
+  thread_local SideStreams own;
+  const int index = thread_state.device;
+  cudaStream_t& stream = own.streams[static_cast<size_t>(index)];
+  if (!stream) {
+    IdleSideStreams& all = idle_side_streams();
+    const std::lock_guard lock(all.mutex);
+    std::vector<cudaStream_t>& idle = all.of_device[index];
+    if (idle.empty()) {
+      RUSH_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    } else {
+      stream = idle.back();
+      idle.pop_back();
+    }
+  }
+  return {index, stream};
 }
 
 CUDAStream getStreamFromExternal(cudaStream_t stream, int device) { return {index_of(device), stream}; }
