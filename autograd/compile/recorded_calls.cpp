@@ -24,9 +24,8 @@ constexpr size_t kMemoryPerRecording = 4;  // so many times what its calls make
 constexpr int kRunsBefore = 2;
 // Runs that are waited for until inputs lie still, as those of a backward pass do once the forward pass is recorded.
 constexpr int kMostWaits = 2;
-// Runs of a recorded program whose inputs lie elsewhere.
+// Runs in a row of a recorded program whose inputs lie elsewhere.
 constexpr int kMostMisses = 2;
-constexpr int kMostRecordings = 4;
 
 size_t bytes_of(const Graph::TensorInfo& info) {
   auto bytes = static_cast<size_t>(element_size(info.dtype));
@@ -163,16 +162,21 @@ void RecordedCalls::run() {
   if (device_.is_cpu() || is_given_up_) return run_plainly();
   const DeviceGuard guard(device_);
   if (goes_one_by_one()) return run_plainly();
-  const std::vector<Source*> moved = moved_sources();
+  std::vector<Source*> moved = moved_sources();
   if (is_recorded_) {
+    misses_ = moved.empty() ? 0 : misses_ + 1;
     if (moved.empty() && !is_result_held()) return replay();
-    if (moved.empty() || ++misses_ < kMostMisses) return run_plainly();
+    if (misses_ < kMostMisses) return run_plainly();
     forget();
+    moved = moved_sources();
+    patience_ *= 2;
   }
   ++runs_;
+  stands_still_ = std::ranges::all_of(moved, &Source::may_be_copied) ? stands_still_ + 1 : 0;
   if (runs_ < kRunsBefore) return run_plainly();
   if (runs_ == kRunsBefore) return run_beside();
-  if (!moved.empty() && recordings_ == 0 && waits_++ < kMostWaits) return run_plainly();
+  if (stands_still_ < patience_) return run_plainly();
+  if (!moved.empty() && !was_recorded_ && waits_++ < kMostWaits) return run_plainly();
   record(moved);
 }
 
@@ -219,6 +223,7 @@ void RecordedCalls::for_each_segment(const Run& run) {
 }
 
 void RecordedCalls::run_beside() {
+  backend_of(device_.type).allocator().empty_cache();  // what the caller's stream had is of no use to the other
   for_each_segment([&](const Segment& segment) {
     const Stream caller = current_stream(device_), side = graphs::capture_stream();
     wait_stream(side, caller);
@@ -275,8 +280,9 @@ void RecordedCalls::hand_over(const Segment& segment) {
 void RecordedCalls::record(const std::vector<Source*>& moved) {
   forget();  // what an error cut short
   for (Source* source : moved) source->is_copied = source->may_be_copied;
-  is_given_up_ = ++recordings_ > kMostRecordings || *places_ == 0 || !make_copies();
+  is_given_up_ = *places_ == 0 || !make_copies();
   if (is_given_up_) return run_plainly();
+  was_recorded_ = true;
   misses_ = 0;
   pool_ = graphs::make_pool_id();
   backend_of(device_.type).allocator().empty_cache();  // the recording has memory of its own

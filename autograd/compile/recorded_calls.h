@@ -20,7 +20,7 @@ namespace rush::compiler {
 // asks of a program is kept here, so that a caller sees no difference:
 //   - It reads its inputs where they lay when it was recorded. One that lies elsewhere from run to run, as a batch may,
 //     is copied to memory of the recording. In a run where others do (set_data of a parameter), the calls go one by
-//     one; after two such runs the program is recorded again.
+//     one; after two such runs in a row the program is recorded again, once they have lain still for a while.
 //   - It writes its results where it wrote them the last time. So what the caller is given is copied from there. A
 //     gradient that a leaf has, and what is kept for the backward pass, is not; if the program still holds one at the
 //     next run, that run's calls go one by one, into other memory.
@@ -108,8 +108,11 @@ class RecordedCalls {
   Stream last_;  // where the last replay went
   // What a replay writes and others read, and how many of the recording's own tensors lie in each.
   std::map<const StorageImpl*, uint32_t> results_;
-  int runs_ = 0, recordings_ = 0, waits_ = 0, misses_ = 0;
-  bool is_recorded_ = false, is_given_up_ = false;
+  int runs_ = 0, waits_ = 0, misses_ = 0;
+  // Runs in a row in which what cannot be copied lay where it did, and how many there have to be: the more recordings
+  // have been of no use, the more.
+  int stands_still_ = 0, patience_ = 1;
+  bool is_recorded_ = false, was_recorded_ = false, is_given_up_ = false;
 };
 
 }  // namespace rush::compiler

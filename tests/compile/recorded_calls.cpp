@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -129,6 +131,77 @@ TEST_CASE("an inference of several sizes") {
     return kept;
   });
   CHECK(recorded == (records() ? 3 : 0));
+}
+
+TEST_CASE("epochs of whole batches and one that is not, with a validation between") {
+  const size_t recorded = check_recorded([&](const auto& compile_it) {
+    nn::Sequential net = digits_net();
+    optim::AdamW optimizer(net->parameters(), optim::AdamWOptions(1e-3));
+    const Function step = compile_it([&](const Tensor& x, const Tensor& y) -> Tensors {
+      optimizer.zero_grad();
+      const Tensor loss = F::cross_entropy(net->forward(x), y);
+      loss.backward();
+      optimizer.step();
+      return {loss};
+    });
+    const Function validate = compile_it([&](const Tensor& x, const Tensor&) -> Tensors {
+      const NoGradGuard no_grad;
+      return {net->forward(x).argmax(1)};
+    });
+    Tensors results;
+    for (int epoch = 0; epoch < kSteps; ++epoch) {
+      net->train();
+      for (const int64_t size : {8, 8, 8, 3}) keep_copies(results, step(images(size), labels(size)));
+      net->eval();
+      for (int i = 0; i < 2; ++i) keep_copies(results, validate(images(), labels()));
+    }
+    return results;
+  });
+  CHECK(recorded == (records() ? 3 : 0));
+}
+
+TEST_CASE("threads record at the same time, each on its own stream") {
+  constexpr size_t kThreads = 3;
+  const size_t recorded = check_recorded([&](const auto& compile_it) {
+    std::vector<nn::Sequential> nets;
+    std::vector<Function> steps;
+    Tensors xs, ys;
+    for (size_t i = 0; i < kThreads; ++i) {
+      nn::Sequential net = digits_net();
+      net->eval();  // so it draws no numbers, whose order among threads is no thread's
+      nets.push_back(net);
+      xs.push_back(images());
+      ys.push_back(labels());
+      steps.push_back(compile_it([net](const Tensor& x, const Tensor& y) mutable -> Tensors {
+        net->zero_grad();
+        const Tensor loss = F::cross_entropy(net->forward(x), y);
+        loss.backward();
+        return {loss};
+      }));
+    }
+    const Device device = xs[0].device();
+    Backend& backend = backend_of(device.type);
+    backend.synchronize(device.index);
+    std::vector<Tensors> losses(kThreads);
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, i] {
+        std::optional<StreamGuard> guard;
+        if (device.is_accelerator()) guard.emplace(backend.stream_from_pool(0));
+        optim::SGD optimizer(nets[i]->parameters(), optim::SGDOptions(0.1));
+        for (int step = 0; step < 3 * kSteps; ++step) {
+          keep_copies(losses[i], steps[i](xs[i], ys[i]));
+          optimizer.step();
+          backend.synchronize(device.index);  // as another thread may capture
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    Tensors results;
+    for (const Tensors& each : losses) results.insert(results.end(), each.begin(), each.end());
+    return results;
+  });
+  CHECK(recorded == (records() ? kThreads : 0));
 }
 
 TEST_CASE("what a device cannot record is done as it stands") {

@@ -194,16 +194,19 @@ TEST_CASE("gradients add up over calls") {
       return {loss};
     };
   };
-  check_same(accumulate, std::nullopt, [](Net& net, const Function& micro_batch, Batches& batches) {
-    Tensors losses;
-    for (int i = 0; i < 3 * kSteps; ++i) {
-      append(losses, micro_batch(batches.x(), batches.y()));
-      if (i % 3 < 2) continue;
-      net.optimizer.step();
-      net.optimizer.zero_grad(/*set_to_none=*/i % 2 == 0);
-    }
-    return losses;
-  });
+  for (const bool set_to_none : {true, false}) {
+    CAPTURE(set_to_none);
+    check_same(accumulate, set_to_none ? 2 : 1, [&](Net& net, const Function& micro_batch, Batches& batches) {
+      Tensors losses;
+      for (int i = 0; i < 3 * kSteps; ++i) {
+        append(losses, micro_batch(batches.x(), batches.y()));
+        if (i % 3 < 2) continue;
+        net.optimizer.step();
+        net.optimizer.zero_grad(set_to_none);
+      }
+      return losses;
+    });
+  }
 }
 
 TEST_CASE("parameters may get other memory") {
