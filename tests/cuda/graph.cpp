@@ -2,8 +2,12 @@
 // while the capture goes on.
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <functional>
+#include <string>
+#include <thread>
 
 #include "backends/cuda/cuda.h"
 #include "core/ops/factory/pinned.h"
@@ -245,6 +249,35 @@ TEST_CASE("what cannot be captured is refused, and the capture goes on" * doctes
   x.fill_(5);
   g.replay();
   CHECK(out.sum().item<float>() == 8 * (2 * 5 + 1 + 3));
+}
+
+TEST_CASE("a thread that waits for the device while another captures waits for the capture" *
+          doctest::skip(nothing_is_cached())) {
+  const Tensor x = ones({4}, on_gpu());
+  std::atomic<bool> has_waited = false;
+  std::string error;
+  std::thread other;
+  cuda::CUDAGraph graph;
+  Tensor y;
+  {
+    const cuda::graph capture(graph);
+    y = x + 1;
+    other = std::thread([&] {
+      try {
+        cuda::synchronize();
+      } catch (const Error& thrown) {
+        error = thrown.what();
+      }
+      has_waited = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK_FALSE(has_waited);
+    y = y * 2;
+  }
+  other.join();
+  CHECK(error == "");
+  graph.replay();
+  CHECK(y.sum().item<float>() == 16);
 }
 
 TEST_CASE("an exception in the scope leaves the graph uncaptured" * doctest::skip(nothing_is_cached())) {
