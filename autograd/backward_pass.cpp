@@ -1,5 +1,7 @@
 #include "autograd/backward_pass.h"
 
+#include <algorithm>
+
 #include "autograd/accumulate_grad.h"
 #include "autograd/debug/anomaly.h"
 #include "core/graphs/graph.h"
@@ -108,12 +110,12 @@ Tensors BackwardPass::apply(Node& node, Tensors grads) {
 }
 
 bool BackwardPass::capture(Node& node, const Tensors& grads) {
-  if (const auto found = captures_.find(&node); found != captures_.end()) {
-    for (size_t i : found->second) captured_[i] = grads[inputs_[i].slot];
-    // A captured leaf is not accumulated into; another node may still lead to further inputs.
-    if (node.next_edges().empty()) return false;
-  }
-  return options_.accumulate || !dynamic_cast<AccumulateGrad*>(&node);
+  const auto found = captures_.find(&node);
+  if (found == captures_.end()) return options_.accumulate || !dynamic_cast<AccumulateGrad*>(&node);
+  for (size_t i : found->second) captured_[i] = grads[inputs_[i].slot];
+  const auto& edges = node.next_edges();
+  const auto leading = nodes_leading_to({edges.begin(), edges.end()}, inputs_);
+  return std::ranges::any_of(edges, [&](const Edge& edge) { return leading.contains(edge.node.get()); });
 }
 
 Tensors BackwardPass::finish() {

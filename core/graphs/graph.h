@@ -69,8 +69,7 @@ class GraphRuntime {
   // Whether this thread is capturing.
   virtual bool is_capturing() const = 0;
   virtual void before_replay(std::shared_ptr<ReplayHook> hook) = 0;  // each of the graph that this thread captures
-  // A stream of the current device that no other work goes to. Where threads capture at the same time, each has its
-  // own.
+  // A stream of the current device for captures alone; where threads capture at the same time, each has its own.
   virtual Stream side_stream() = 0;
 };
 
@@ -122,8 +121,7 @@ Stream capturing_stream();
 // Calls `hook` before each replay of the graph that this thread is capturing. Throws Error outside of a capture.
 void before_replay(std::shared_ptr<ReplayHook> hook);
 
-// A stream of the current device to capture on, which is this thread's alone. The same one for all who ask there, so
-// memory and the handles of libraries are shared.
+// A stream of the current device to capture on: this thread's alone, and the same one at each call.
 Stream capture_stream();
 
 // Captures what is done until the end of the scope, on `stream` (by default capture_stream()):

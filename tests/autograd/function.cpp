@@ -51,6 +51,15 @@ struct Identity : autograd::Function<Identity> {
   static Tensors backward(AutogradContext*, Tensors g) { return {g[0] * 3}; }
 };
 
+struct Counted : autograd::Function<Counted> {
+  static inline int backwards = 0;
+  static Tensor forward(AutogradContext*, const Tensor& x) { return x * 2; }
+  static Tensors backward(AutogradContext*, Tensors g) {
+    ++backwards;
+    return {g[0] * 2};
+  }
+};
+
 struct WrongFormula : autograd::Function<WrongFormula> {
   static Tensor forward(AutogradContext*, const Tensor& x) { return x * x; }
   static Tensors backward(AutogradContext*, Tensors g) { return {g[0] * 2}; }
@@ -74,6 +83,23 @@ TEST_CASE("undefined gradients may follow those of the arguments, defined ones m
   CHECK(x.grad().equal(full({2}, 2.0, kFloat64)));
   CHECK_THROWS_WITH_AS(MoreGradients::apply(x, true).sum().backward(),
                        doctest::Contains("backward returned 4 gradients for the 2 arguments of forward"), Error);
+}
+
+TEST_CASE("nothing is computed behind the tensors whose gradients are asked for") {
+  const Tensor x = tensor({1.0, 2.0}).requires_grad_(), before = Counted::apply(x), middle = Counted::apply(before),
+               after = (middle * middle).sum();
+  const auto ask = [&](const Tensors& inputs) {
+    Counted::backwards = 0;
+    const Tensors gradients = autograd::grad({after}, inputs, {}, /*retain_graph=*/true);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      CHECK(gradients[i].equal(middle * (inputs[i].is_same(middle) ? 2 : inputs[i].is_same(before) ? 4 : 8)));
+    }
+    return Counted::backwards;
+  };
+  CHECK(ask({middle}) == 0);
+  CHECK(ask({before}) == 1);
+  CHECK(ask({middle, before}) == 1);
+  CHECK(ask({middle, x}) == 2);
 }
 
 TEST_CASE("several outputs; those without a gradient are given zeros") {

@@ -386,7 +386,9 @@ PassResult right_pass(const Graph& graph) {
   const std::vector<bool> leads = leading(graph);
   const Names inputs = inputs_of(graph);
   for (int i = static_cast<int>(graph.functions.size()) - 1; i >= 0; --i) {
-    const bool ends = graph.functions[i].edges.empty() && inputs.count(i);  // its gradient is only asked for
+    const bool leads_on = std::ranges::any_of(graph.functions[i].edges,
+                                              [&](const Arrow& edge) { return edge.to >= 0 && leads[edge.to]; });
+    const bool ends = inputs.count(i) && !leads_on;  // its gradient is only asked for
     if (leads[i] && arrivals.paths[i] > 0 && !ends) result.runs.push_back({i, arrivals.grads[i]});
   }
   for (const Arrow& input : graph.inputs) result.captured.push_back(arrivals.grads[input.to][input.slot]);
