@@ -99,7 +99,10 @@ uint64_t hash_of(const Module& module) {
 
 void Module::train(bool on) {
   check_stack_space("Module::train");
-  if (is_training_ != on) compiler::unseen_state ^= hash_of(*this);
+  if (is_training_ != on) {
+    compiler::unseen_state ^= hash_of(*this);
+    ++compiler::unseen_changes;
+  }
   for (auto& child : children_) child.value()->train(on);
   is_training_ = on;
 }

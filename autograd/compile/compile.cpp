@@ -14,9 +14,11 @@
 #include "autograd/compile/recorded_calls.h"
 #include "autograd/compile/replay.h"
 #include "autograd/compile/signature.h"
+#include "autograd/compile/trace_changes.h"
 #include "autograd/compile/tracer.h"
 #include "autograd/grad_mode.h"
 #include "core/error/warning.h"
+#include "core/graphs/graph.h"
 #include "core/str.h"
 
 namespace rush::compiler {
@@ -25,6 +27,9 @@ namespace {
 
 // A trace that cannot be used is tried again, since the first calls of a function often make what later ones use.
 constexpr int kMostTraces = 4;
+
+// Runs of a program from one trace to the next: see Note [What changes from call to call].
+constexpr int kFewestBetweenTraces = 8;
 
 // Whether a leaf had a gradient when the function was called: then the backward pass adds to it.
 struct LeafState {
@@ -99,12 +104,31 @@ struct CompiledFunction::State {
   struct Entry {
     Signature signature;
     Guards guards;
-    std::optional<Graph> traced = {};          // before the passes
+    std::optional<Graph> traced = {};          // by the last trace that did not end before the function, before passes
     std::optional<JointProgram> program = {};  // none until a trace could be used
     std::optional<CutTrace> cut = {};          // the last trace that ended before the function did
     std::shared_ptr<Program> until_cut = {};   // none until two ended there
     int traces = 0;
+    int runs = 0;               // since the last trace
+    uint64_t changes_seen = 0;  // of the unseen state, by the last trace
 
+    // Whether a program is traced once more before it is believed.
+    bool is_in_doubt() const {
+      const bool may_have_changed = changes_seen != unseen_changes && runs >= kFewestBetweenTraces;
+      return is_ready() && (traces == 1 || may_have_changed) && !graphs::is_capturing();
+    }
+    bool is_again(const Graph& graph, const std::optional<CutTrace>& cut_now) const {
+      return cut_now ? until_cut && cut->is_same(*cut_now) : program && traced && is_same(*traced, graph);
+    }
+    // After a trace that is another one. Those of the first two calls are compared.
+    void start_over() {
+      program.reset();
+      until_cut.reset();
+      if (traces == 2) return;
+      traced.reset();
+      cut.reset();
+      traces = 1;
+    }
     bool is_ready() const { return program || until_cut; }
     bool is_recorded() const { return program ? program->is_recorded() : until_cut && until_cut->is_recorded(); }
     const Graph& graph() const { return program ? program->graph() : until_cut->graph(); }
@@ -124,6 +148,7 @@ struct CompiledFunction::State {
   std::vector<Family> families;
   Guards last_guards;  // of the last trace
   std::string obstacle;
+  bool is_given_up = false;  // the function runs as it stands
   size_t compilations = 0;
   std::shared_ptr<size_t> recording_places = std::make_shared<size_t>(RecordedCalls::kMostPrograms);
 
@@ -171,6 +196,7 @@ struct CompiledFunction::State {
     std::optional<Graph> graph = family->pattern.for_inputs(inputs);
     if (!graph) return false;
     entry.guards = family->guards;
+    entry.changes_seen = unseen_changes;
     make_program(*graph, entry);
     return true;
   }
@@ -229,7 +255,7 @@ struct CompiledFunction::State {
       families.erase(families.begin() + (family - families.data()));
     }
     for (const auto& other : entries) {
-      if (!other->traced || !other->signature.differs_in_sizes(entry.signature)) continue;
+      if (!other->is_ready() || !other->traced || !other->signature.differs_in_sizes(entry.signature)) continue;
       if (std::optional<Pattern> pattern = Pattern::of(*other->traced, *entry.traced)) {
         families.push_back({entry.signature, entry.guards, std::move(*pattern)});
         return;
@@ -242,23 +268,35 @@ struct CompiledFunction::State {
     Tracer tracer(inputs);
     std::vector<Tensor> outputs = tracer.run([&] { return function(inputs); });
     Graph graph = tracer.take_graph();
-    const bool has_history = graph.backward.has_value();
-    last_guards = guards_of(graph);
-    const bool are_leaves_known = are_same(last_guards.leaves, entry.guards.leaves);
+    const bool is_whole = tracer.obstacle().empty(), has_history = graph.backward.has_value();
+    std::optional<CutTrace> cut;
+    if (!is_whole) cut.emplace(graph, tracer.take_calls());
     ++entry.traces;
-    if (!are_leaves_known) entry.guards.leaves = last_guards.leaves;
-    if (!are_same(last_guards.captured, entry.guards.captured)) entry.guards.captured = last_guards.captured;
-    if (!tracer.obstacle().empty()) {
-      stop_at(tracer.obstacle(), {graph.tensors, tracer.take_calls(), graph.outputs}, graph, are_leaves_known, entry);
-    } else if (are_leaves_known) {
-      entry.traced = graph;
-      make_program(graph, entry);
-      learn(inputs, entry);
-    }
+    entry.runs = 0;
+    entry.changes_seen = unseen_changes;
+    if (!entry.is_again(graph, cut)) learn_from(std::move(graph), std::move(cut), tracer.obstacle(), inputs, entry);
     for (Tensor& output : outputs) {
-      if (output.defined() && tracer.obstacle().empty() && !has_history) output = output.detach();
+      if (output.defined() && is_whole && !is_given_up && !has_history) output = output.detach();
     }
     return outputs;
+  }
+
+  // From a trace that no program is of.
+  void learn_from(Graph graph, std::optional<CutTrace> cut, const std::string& obstacle_met,
+                  const std::vector<Tensor>& inputs, Entry& entry) {
+    if (entry.is_ready()) entry.start_over();
+    last_guards = guards_of(graph);
+    const bool are_leaves_known = are_same(last_guards.leaves, entry.guards.leaves);
+    if (!are_leaves_known) entry.guards.leaves = last_guards.leaves;
+    if (!are_same(last_guards.captured, entry.guards.captured)) entry.guards.captured = last_guards.captured;
+    if (cut) return stop_at(obstacle_met, std::move(*cut), std::move(graph), are_leaves_known, entry);
+    const bool can_compare = entry.traced && !graphs::is_capturing();
+    const std::string change = can_compare ? change_between(*entry.traced, graph) : std::string();
+    if (!change.empty()) return give_up(change);
+    entry.traced = graph;
+    if (!are_leaves_known) return;
+    make_program(std::move(graph), entry);
+    learn(inputs, entry);
   }
 
   // A trace ended before the function did. The second that ends there makes a program of what comes before.
@@ -274,9 +312,18 @@ struct CompiledFunction::State {
     if (is_worth_it) entry.until_cut = std::move(before);
     if (is_worth_it) ++compilations;
     entry.traces = kMostTraces;
-    if (obstacle == why) return;
+    if (obstacle != why) say(is_worth_it ? " from there on: " : ": ", why);
+  }
+
+  void give_up(const std::string& why) {
+    is_given_up = true;
+    entries.clear();
+    say(": ", why);
+  }
+
+  void say(const char* where, const std::string& why) {
     obstacle = why;
-    warn(Warning(str("compile: the function runs as it stands", is_worth_it ? " from there on: " : ": ", why)));
+    warn(Warning(str("compile: the function runs as it stands", where, why)));
   }
 
   // See Note [Functions that are cut].
@@ -304,7 +351,10 @@ CompiledFunction& CompiledFunction::operator=(CompiledFunction&&) noexcept = def
 
 std::vector<Tensor> CompiledFunction::call(const Function& function, const std::vector<Tensor>& inputs) {
   if (Tracer::current() || Replay::is_running()) return function(inputs);  // a part of the function that is traced
+  if (state_->is_given_up) return function(inputs);
   State::Entry& entry = state_->entry_for(inputs);
+  if (entry.is_in_doubt()) return state_->trace(function, inputs, entry);
+  ++entry.runs;
   if (entry.until_cut) return state_->run_cut(function, inputs, entry);
   if (entry.program || state_->make_by_pattern(inputs, entry)) return entry.program->run(inputs);
   if (entry.traces >= kMostTraces) return function(inputs);

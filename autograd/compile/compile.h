@@ -43,6 +43,8 @@ using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 /// A hash of what the program has set that a graph cannot see, such as which modules Module::eval was called for. A
 /// graph is used where it is what it was at the trace; after a call of train and one of eval it is that again.
 inline std::atomic<uint64_t> unseen_state = 0;
+/// How often that was changed.
+inline std::atomic<uint64_t> unseen_changes = 0;
 
 /// The graphs of one function: one for each kind of inputs and each state of the thread that it was called with.
 class CompiledFunction {

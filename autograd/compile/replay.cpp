@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/compile/trace_changes.h"
 #include "core/dispatch/key.h"
 #include "core/dispatch/value_tensors.h"
 #include "core/str.h"
@@ -35,13 +36,26 @@ Tensor argument_of(Graph::Id id, const Graph::Call& call, const Stack& arguments
 
 }  // namespace
 
+CutTrace::CutTrace(const Graph& graph, std::vector<Graph::Call> called)
+    : tensors(graph.tensors), calls(std::move(called)), outputs(graph.outputs) {
+  for (const auto& [id, tensor] : graph.constants) {
+    if (graph.info(id).is_wrapped_number) numbers.emplace(id, tensor);
+  }
+}
+
 bool CutTrace::is_same(const CutTrace& other) const {
-  const auto same_tensors = [](const std::vector<Graph::Argument>& a, const std::vector<Graph::Argument>& b) {
-    return std::ranges::equal(a, b, {}, &Graph::Argument::tensors, &Graph::Argument::tensors);
+  const auto same = [](const std::vector<Graph::Argument>& a, const std::vector<Graph::Argument>& b) {
+    return std::ranges::equal(
+        a, b, [](const auto& x, const auto& y) { return x.tensors == y.tensors && is_given_again(x.value, y.value); });
   };
-  return outputs == other.outputs && std::ranges::equal(calls, other.calls, [&](const auto& a, const auto& b) {
-           return a.name == b.name && same_tensors(a.arguments, b.arguments) && same_tensors(a.results, b.results);
-         });
+  const auto same_call = [&](const Graph::Call& a, const Graph::Call& b) {
+    return a.name == b.name && same(a.arguments, b.arguments) && same(a.results, b.results);
+  };
+  const auto same_number = [](const auto& a, const auto& b) {
+    return a.first == b.first && is_given_again(a.second, b.second);
+  };
+  return outputs == other.outputs && std::ranges::equal(calls, other.calls, same_call) &&
+         std::ranges::equal(numbers, other.numbers, same_number);
 }
 
 Replay::Replay(const CutTrace& trace, const std::vector<Tensor>& outputs) : trace_(trace) {
@@ -68,6 +82,19 @@ const Graph::Call& Replay::next(std::string_view name) {
   return call;
 }
 
+void Replay::check_numbers(const Graph::Call& call, const Stack& arguments) const {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Graph::Argument& then = call.arguments[i];
+    const auto number = trace_.numbers.find(then.id());
+    const bool is_again = number == trace_.numbers.end()
+                              ? !then.tensors.empty() || is_given_again(then.value, arguments[i])
+                              : is_given_again(number->second, arguments[i].as<Tensor>());
+    RUSH_CHECK(is_again, "compile: the function gives ", call.name,
+               " another number than when it was traced, as its argument ", i + 1,
+               ": what it does before it reads a number must be the same at each call; a tensor may change");
+  }
+}
+
 bool Replay::answer(const char* host_call) {
   if (!current) return false;
   current->next(host_call);
@@ -79,6 +106,7 @@ bool Replay::answer(const OpBase& op, Stack& stack) {
   if (!replay) return false;
   const Graph::Call& call = replay->next(op.name());
   const Stack arguments = stack;
+  replay->check_numbers(call, arguments);
   if (op.is_view()) {
     const DispatchStateGuard not_replayed{KeySet(DispatchKey::Tracer)};
     op.call_boxed(stack, DispatchKey::Tracer);

@@ -1,6 +1,7 @@
 // Replay: runs a function whose operators have been computed already.
 #pragma once
 #include <functional>
+#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -25,10 +26,12 @@ namespace rush::compiler {
 /// What a traced function did until it was cut.
 struct CutTrace {
   std::vector<Graph::TensorInfo> tensors;
-  std::vector<Graph::Call> calls;  // of operators and of the host, also those that did nothing
-  std::vector<Graph::Id> outputs;  // what the program still held
+  std::vector<Graph::Call> calls;       // of operators and of the host, also those that did nothing
+  std::vector<Graph::Id> outputs;       // what the program still held
+  std::map<Graph::Id, Tensor> numbers;  // that the program gave, as tensors
 
-  /// Whether both called the same operators for the same tensors.
+  CutTrace(const Graph& graph, std::vector<Graph::Call> called);
+  /// Whether both called the same operators for the same tensors and numbers.
   bool is_same(const CutTrace& other) const;
 };
 
@@ -49,6 +52,7 @@ class Replay {
 
  private:
   const Graph::Call& next(std::string_view name);
+  void check_numbers(const Graph::Call& call, const Stack& arguments) const;
   // What a call gives that was given these arguments; `view` is what it made of them where it is a view.
   Value result(const Graph::Argument& result, const Graph::Call& call, const Stack& arguments, const Value& view);
   Tensor tensor(Graph::Id id, const Graph::Call& call, const Stack& arguments, const Tensor& view);

@@ -10,6 +10,7 @@
 #include "tests/compile/graph_calls.h"
 #include "tests/compile/same_bits.h"
 #include "tests/num_threads_guard.h"
+#include "tests/warnings.h"
 
 using namespace rush;
 using rush::testing::fused_calls;
@@ -321,7 +322,7 @@ TEST_CASE("what a compiled function returns can be differentiated") {
 
   auto square = compile([](const Tensor& x) { return x * x; });
   const Tensor x = ones({2}).requires_grad_();
-  square(x);
+  for (int i = 0; i < 2; ++i) square(x);  // which are traced
   CHECK_THROWS_WITH_AS(autograd::grad({square(x).sum()}, {x}, {}, true, /*create_graph=*/true),
                        doctest::Contains("cannot be recorded"), Error);
   // What the backward pass needs is checked as it is without the compiler.
@@ -452,6 +453,37 @@ TEST_CASE("a function that cannot be compiled runs as it stands, and says why") 
   CHECK(keeps.obstacle().find("aten::add.Tensor") != std::string::npos);
   REQUIRE(warnings.size() == 2);
   CHECK(warnings[0].starts_with("compile: the function runs as it stands: it reads a number"));
+}
+
+TEST_CASE("a number that changes from call to call is seen") {
+  const testing::Warnings warnings;
+  for (const bool is_factor : {true, false}) {
+    const auto run = [&](bool is_compiled) {
+      nn::Sequential net = make_net();
+      optim::SGD optimizer(net->parameters(), 0.01);
+      int64_t calls = 0;
+      const auto step = [&](const Tensor& x) {
+        optimizer.zero_grad();
+        ++calls;
+        const Tensor y = net->forward(is_factor ? x : x.roll(calls, 2)).square().sum();
+        const Tensor loss = is_factor ? y * (0.5 * static_cast<double>(calls)) : y;
+        loss.backward();
+        optimizer.step();
+        return loss;
+      };
+      auto compiled = compile(step);
+      std::vector<Tensor> results;
+      for (int i = 0; i < 6; ++i) {
+        const Tensor x = make_batch(4).x;
+        results.push_back((is_compiled ? compiled(x) : step(x)).detach());
+      }
+      if (is_compiled) CHECK(compiled.obstacle().find(is_factor ? "1 after 0.5:" : "2] after [1") != std::string::npos);
+      CHECK(compiled.compilations() == 0);
+      for (const Tensor& p : net->parameters()) results.push_back(p.detach().clone());
+      return results;
+    };
+    testing::check_equal(run(true), run(false));
+  }
 }
 
 TEST_CASE("a leaf stays the tensor that it is where a view of a view has its geometry") {

@@ -169,3 +169,69 @@ TEST_CASE("a function that does something else before it reads is told so") {
       wavers(x), doctest::Contains("called aten::cos as its call 1 when it was traced, and calls aten::sin"), Error);
   CHECK(wavers(x).equal(x.cos() + 1));
 }
+
+TEST_CASE("a function that gives another number before it reads is told so") {
+  const testing::Warnings warnings;
+  const NoGradGuard no_grad;
+  const Tensor x = ones({4});
+  for (const bool is_factor : {true, false}) {
+    int calls = 0;
+    auto cools = compile([&](const Tensor& t) {
+      const double heat = ++calls == 5 ? 0.5 : 1;
+      const Tensor y = is_factor ? t.cos() * heat + 1 : t.cos().clamp(heat).sin() + 1;
+      return y.sum().item<float>() > 0 ? y : -y;
+    });
+    for (int i = 0; i < 4; ++i) cools(x);
+    CHECK_THROWS_WITH_AS(cools(x), doctest::Contains("another number than when it was traced, as its argument 2"),
+                         Error);
+    CHECK(cools.compilations() == 1);
+  }
+  int calls = 0;
+  auto changes = compile([&](const Tensor& t) {
+    const Tensor y = t.cos() * ++calls + 1;
+    return y.sum().item<float>() > 0 ? y : -y;
+  });
+  for (int i = 1; i < 7; ++i) CHECK(changes(x).equal(x.cos() * i + 1));
+  CHECK(changes.compilations() == 0);
+}
+
+TEST_CASE("a batch that is not an input is seen") {
+  const testing::Warnings warnings;
+  const nn::Linear net(4, 2);
+  Tensor batch, same;
+  auto forgets = compile([&](const Tensor& x) { return net->forward(batch) + x; });
+  auto makes = compile([&](const Tensor& x) { return x * tensor({1.0F, 2.0F}); });
+  for (int i = 0; i < 4; ++i) {
+    batch = randn({3, 4});
+    const Tensor x = randn({3, 2});
+    CHECK(forgets(x).equal(net->forward(batch) + x));
+    CHECK(makes(x).equal(x * tensor({1.0F, 2.0F})));
+  }
+  CHECK(warnings.all().size() == 1);
+  CHECK(forgets.obstacle() ==
+        "it gives aten::linear another tensor from elsewhere at each call, which should be an input");
+  CHECK(makes.obstacle() == "");
+}
+
+TEST_CASE("what changes with each epoch is in a graph of that epoch") {
+  const NoGradGuard no_grad;
+  nn::Linear net(4, 2);
+  for (const bool is_read : {false, true}) {
+    double heat = 0;
+    auto heated = compile([&](const Tensor& x) {
+      const Tensor y = (net->forward(x) * heat).exp() + 1;
+      return is_read && y.sum().item<float>() < 0 ? y : y * 2;
+    });
+    const testing::Warnings warnings;
+    for (int epoch = 1; epoch < 5; ++epoch) {
+      heat = 1.0 / epoch;
+      net->train();
+      for (int i = 0; i < 12; ++i) {
+        const Tensor x = randn({3, 4});
+        CHECK(heated(x).equal(((net->forward(x) * heat).exp() + 1) * 2));
+      }
+      net->eval();
+    }
+    CHECK(heated.compilations() == 4);
+  }
+}

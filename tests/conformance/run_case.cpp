@@ -139,12 +139,12 @@ std::vector<Tensor> tensors_on(const rush::Stack& stack) {
   return tensors;
 }
 
-// A later call of the compiled function, the first of which is traced; a device that records gives what it replays. On
-// arguments that are read again, since the operator may write them.
+// A later call of the compiled function, the first two of which are traced; a device that records gives what it
+// replays. On arguments that are read again, since the operator may write them.
 Results run_compiled(const CaseFile& file, const Case& one, const rush::OpBase& op, ArgumentReader& reader,
                      const std::vector<Tensor>& expected, rush::Device device) {
   rush::compiler::CompiledFunction compiled({.fewest_kernels = 1, .fewest_recorded = 1});
-  const int calls_before = device.is_accelerator() ? 8 : 1;
+  const int calls_before = device.is_accelerator() ? 8 : 2;
   size_t outputs = 0;
   const auto call = [&](ArgumentReader& arguments) {
     const rush::Stack stack = bind(one, arguments);
