@@ -140,13 +140,16 @@ std::vector<Tensor> tensors_on(const rush::Stack& stack) {
 }
 
 // A later call of the compiled function, the first two of which are traced; a device that records gives what it
-// replays. On arguments that are read again, since the operator may write them.
+// replays. On arguments that are read again, since the operator may write them, and on the same random numbers.
 Results run_compiled(const CaseFile& file, const Case& one, const rush::OpBase& op, ArgumentReader& reader,
                      const std::vector<Tensor>& expected, rush::Device device) {
   rush::compiler::CompiledFunction compiled({.fewest_kernels = 1, .fewest_recorded = 1});
   const int calls_before = device.is_accelerator() ? 8 : 2;
   size_t outputs = 0;
+  rush::Generator generator = rush::default_generator(device);
+  const std::vector<uint8_t> state = generator.get_state();
   const auto call = [&](ArgumentReader& arguments) {
+    generator.set_state(state);
     const rush::Stack stack = bind(one, arguments);
     std::vector<Tensor> grad_outputs = read_grad_outputs(file, one, expected.size());
     for (Tensor& grad : grad_outputs) {
