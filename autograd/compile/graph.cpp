@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "autograd/compile/graph_dump.h"
 #include "core/debug/source_line.h"
 #include "core/print/bracketed.h"
 #include "core/str.h"
@@ -20,7 +21,9 @@ std::string joined(const Range& range, const Text& text) {
   return all;
 }
 
-std::string text_of(const Value& value) {
+}  // namespace
+
+std::string compiler::text_of(const Value& value) {
   if (value.is_none()) return "none";
   if (value.is<bool>()) return str(value.as<bool>());
   if (value.is<int64_t>()) return str(value.as<int64_t>());
@@ -35,9 +38,11 @@ std::string text_of(const Value& value) {
   return value.kind();
 }
 
+namespace {
+
 std::string text_of(const Graph::Argument& argument) {
   if (argument.value.is<Tensor>()) return name_of(argument.tensors[0]);
-  if (argument.tensors.empty()) return text_of(argument.value);
+  if (argument.tensors.empty()) return compiler::text_of(argument.value);
   return str('[', joined(argument.tensors, name_of), ']');
 }
 

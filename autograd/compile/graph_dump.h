@@ -7,6 +7,9 @@
 
 namespace rush::compiler {
 
+// An argument that is no tensor, as a graph's lines have it: "0.5", "[2, 3]".
+std::string text_of(const Value& value);
+
 /// The stages of one graph. Does nothing unless RUSH_COMPILE_DEBUG names a folder, in which it leaves for each stage
 /// NAME_NUMBER_STAGE.txt and .dot, and NAME.html with a picture of all stages.
 class GraphDump {

@@ -176,7 +176,7 @@ void RecordedCalls::run() {
   if (runs_ < kRunsBefore) return run_plainly();
   if (runs_ == kRunsBefore) return run_beside();
   if (stands_still_ < patience_) return run_plainly();
-  if (!moved.empty() && !was_recorded_ && waits_++ < kMostWaits) return run_plainly();
+  if (!moved.empty() && waits_++ < kMostWaits) return run_plainly();
   record(moved);
 }
 
@@ -282,7 +282,7 @@ void RecordedCalls::record(const std::vector<Source*>& moved) {
   for (Source* source : moved) source->is_copied = source->may_be_copied;
   is_given_up_ = *places_ == 0 || !make_copies();
   if (is_given_up_) return run_plainly();
-  was_recorded_ = true;
+  waits_ = kMostWaits;
   misses_ = 0;
   pool_ = graphs::make_pool_id();
   backend_of(device_.type).allocator().empty_cache();  // the recording has memory of its own

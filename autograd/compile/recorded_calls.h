@@ -112,7 +112,7 @@ class RecordedCalls {
   // Runs in a row in which what cannot be copied lay where it did, and how many there have to be: the more recordings
   // have been of no use, the more.
   int stands_still_ = 0, patience_ = 1;
-  bool is_recorded_ = false, was_recorded_ = false, is_given_up_ = false;
+  bool is_recorded_ = false, is_given_up_ = false;
 };
 
 }  // namespace rush::compiler

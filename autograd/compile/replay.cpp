@@ -88,7 +88,7 @@ void Replay::check_numbers(const Graph::Call& call, const Stack& arguments) cons
     const auto number = trace_.numbers.find(then.id());
     const bool is_again = number == trace_.numbers.end()
                               ? !then.tensors.empty() || is_given_again(then.value, arguments[i])
-                              : is_given_again(number->second, arguments[i].as<Tensor>());
+                              : is_given_again(number->second, tensors_of(arguments[i]).front());
     RUSH_CHECK(is_again, "compile: the function gives ", call.name,
                " another number than when it was traced, as its argument ", i + 1,
                ": what it does before it reads a number must be the same at each call; a tensor may change");

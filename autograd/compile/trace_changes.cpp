@@ -4,22 +4,15 @@
 #include <cmath>
 #include <cstring>
 
+#include "autograd/compile/graph_dump.h"
 #include "autograd/compile/pattern.h"
-#include "core/print/bracketed.h"
 #include "core/str.h"
 
 namespace rush::compiler {
 
 namespace {
 
-std::string text_of(const Value& value) {
-  if (value.is<bool>()) return str(value.as<bool>());
-  if (value.is<int64_t>()) return str(value.as<int64_t>());
-  if (value.is<double>()) return str(value.as<double>());
-  if (value.is<std::vector<int64_t>>()) return bracketed(value.as<std::vector<int64_t>>());
-  return value.kind();
-}
-std::string text_of(const Tensor& number) {
+std::string text_of_number(const Tensor& number) {
   if (is_complex(number.scalar_type())) return "a complex number";
   const double value = number.item().toDouble();
   return number.scalar_type() == kFloat64 ? str(value) : str(static_cast<float>(value));  // in as few digits
@@ -39,7 +32,7 @@ Tensor taken_from_elsewhere(const Graph& graph, Graph::Id id) {
 std::string change(const std::string& op, const Tensor& then, const Tensor& now) {
   if (!then.defined() || !now.defined() || then.is_same(now) || !has_arithmetic(then.scalar_type())) return {};
   if (then.impl()->is_wrapped_number() && now.impl()->is_wrapped_number())
-    return is_given_again(then, now) ? std::string() : another_number(op, text_of(then), text_of(now));
+    return is_given_again(then, now) ? std::string() : another_number(op, text_of_number(then), text_of_number(now));
   const bool are_alike =
       then.scalar_type() == now.scalar_type() && then.device() == now.device() && then.sizes() == now.sizes();
   if (are_alike && (then.equal(now) || (then.is_floating_point() && then.allclose(now, 0, 0, /*equal_nan=*/true))))
@@ -68,6 +61,7 @@ bool is_given_again(const Value& then, const Value& now) {
 }
 
 bool is_given_again(const Tensor& then, const Tensor& now) {
+  if (!now.defined() || !now.impl()->is_wrapped_number()) return false;
   const bool are_here = then.device().is_cpu() && now.device().is_cpu();
   return !are_here || (then.scalar_type() == now.scalar_type() &&
                        std::memcmp(then.data_ptr(), now.data_ptr(), static_cast<size_t>(then.nbytes())) == 0);

@@ -22,7 +22,7 @@ std::string change_between(const Graph& before, const Graph& now);
 
 /// Whether two arguments are the same, apart from tensors and generators.
 bool is_given_again(const Value& then, const Value& now);
-/// Whether two tensors that stand for numbers are of the same one.
+/// Whether a tensor that stands for a number is given again: by another one of the same number.
 bool is_given_again(const Tensor& then, const Tensor& now);
 
 }  // namespace rush::compiler
