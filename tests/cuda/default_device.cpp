@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/check.h"
@@ -19,14 +20,14 @@ namespace {
 
 // Pinned memory of the host, which the GPU reads and writes over the bus: no page ever moves. It is taken in chunks and
 // handed out in powers of two, because the driver takes long; under compute-sanitizer, which knows only what the driver
-// gives out, each block is the driver's, and goes to requests of its own size. As every call waits for its kernels, a
-// block that was freed is no longer in use.
+// gives out, each block is the driver's, and goes to requests of its own size. A block that was freed goes to requests
+// of its own stream only: a kernel of the call that freed it may still use it, and another thread has not waited.
 class MappedAllocator : public cuda::CUDAAllocator {
  public:
-  void* malloc(size_t nbytes, int /*device*/, cudaStream_t /*stream*/) override {
+  void* malloc(size_t nbytes, int /*device*/, cudaStream_t stream) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     const size_t size = size_of_block(nbytes);
-    std::vector<void*>& kept = free_[size];
+    std::vector<void*>& kept = free_[{stream, size}];
     if (kept.empty() && (size >= kChunk || under_compute_sanitizer())) kept.push_back(from_driver(size));
     if (kept.empty()) {
       if (left_ < size) {
@@ -41,9 +42,9 @@ class MappedAllocator : public cuda::CUDAAllocator {
     kept.pop_back();
     return data;
   }
-  void free(void* data, size_t nbytes, int /*device*/, cudaStream_t /*stream*/) noexcept override {
+  void free(void* data, size_t nbytes, int /*device*/, cudaStream_t stream) noexcept override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    free_[size_of_block(nbytes)].push_back(data);
+    free_[{stream, size_of_block(nbytes)}].push_back(data);
   }
 
  private:
@@ -61,7 +62,7 @@ class MappedAllocator : public cuda::CUDAAllocator {
   }
 
   std::mutex mutex_;
-  std::map<size_t, std::vector<void*>> free_;
+  std::map<std::pair<cudaStream_t, size_t>, std::vector<void*>> free_;
   char* chunk_ = nullptr;
   size_t left_ = 0;
 };

@@ -7,6 +7,7 @@
 #include "backends/cuda/devices.h"
 #include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/stream/state_per_stream.h"
+#include "backends/cuda/stream/stream.h"
 #include "core/dispatch/kernel.h"
 
 namespace rush::cuda {
@@ -43,11 +44,17 @@ size_t workspace_bytes() {
   return size_t(is_large ? 32 : 8) << 20;
 }
 
+void set_workspace(const BlasState& state, const Scratch& workspace) {
+  RUSH_CUDA_CHECK(cublasSetWorkspace(state.handle, workspace.data(), workspace.size()));
+}
+
 void set_up(BlasState& state) {
-  state.workspace = std::make_unique<Scratch>(workspace_bytes());
   RUSH_CUDA_CHECK(cublasCreate(&state.handle));
   RUSH_CUDA_CHECK(cublasSetStream(state.handle, state.stream));
-  RUSH_CUDA_CHECK(cublasSetWorkspace(state.handle, state.workspace->data(), state.workspace->size()));
+  if (!is_side_stream(state.stream)) {
+    state.workspace = std::make_unique<Scratch>(workspace_bytes());
+    set_workspace(state, *state.workspace);
+  }
   RUSH_CUDA_CHECK(cublasSetMathMode(state.handle, state.math));
   RUSH_CUDA_CHECK(cublasLtCreate(&state.lt));
 }
@@ -55,14 +62,14 @@ void set_up(BlasState& state) {
 }  // namespace
 
 Blas::Blas() : state_(state_of_current_stream<BlasState, set_up>()), lock_(state_.mutex) {
-  if (RUSH_LIKELY(current_capture == nullptr)) return;
-  of_graph_.emplace(workspace_bytes());
-  RUSH_CUDA_CHECK(cublasSetWorkspace(state_.handle, of_graph_->data(), of_graph_->size()));
+  if (RUSH_LIKELY(current_capture == nullptr && state_.workspace)) return;
+  of_call_.emplace(workspace_bytes());
+  set_workspace(state_, *of_call_);
 }
 
 Blas::~Blas() {
   // Fails for no pointer that it took before.
-  if (of_graph_)
+  if (of_call_ && state_.workspace)
     static_cast<void>(cublasSetWorkspace(state_.handle, state_.workspace->data(), state_.workspace->size()));
 }
 

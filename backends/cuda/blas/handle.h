@@ -20,12 +20,13 @@ namespace rush::cuda {
 // A library's handle belongs to one stream of one device: it is made when that stream first needs it, together with a
 // workspace, and kept as long as the process lives. The table is never destroyed: at exit the driver may be gone
 // before a static destructor would run, and it frees everything anyway. Two threads that work on one stream share its
-// handle, so a caller of the library must hold the handle's lock. A call that a graph captures gets a workspace that
-// the graph owns, since the graph may run on another stream than the handle's.
+// handle, so a caller of the library must hold the handle's lock. A call that a graph captures gets a workspace of its
+// own from the graph's memory, since the graph may run on another stream than the handle's; so does a call on a side
+// stream, where only the runs before a capture are, which would else keep 32 MiB for good.
 struct BlasState {
   cublasHandle_t handle = nullptr;
   cublasLtHandle_t lt = nullptr;
-  std::unique_ptr<Scratch> workspace;
+  std::unique_ptr<Scratch> workspace;  // null for a side stream
   cudaStream_t stream = nullptr;
   cublasMath_t math = CUBLAS_DEFAULT_MATH;
   int device = 0;
@@ -49,11 +50,11 @@ class Blas {
   void set_math(cublasMath_t math);
 
  private:
-  const Scratch& space() const { return of_graph_ ? *of_graph_ : *state_.workspace; }
+  const Scratch& space() const { return of_call_ ? *of_call_ : *state_.workspace; }
 
   BlasState& state_;
   std::lock_guard<std::mutex> lock_;
-  std::optional<Scratch> of_graph_;
+  std::optional<Scratch> of_call_;
 };
 
 // Counts the workspace of a handle in the estimate of memory that is being made.

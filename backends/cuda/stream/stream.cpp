@@ -69,6 +69,11 @@ struct SideStreams {
   }
 };
 
+cudaStream_t& own_side_stream() {
+  thread_local SideStreams own;
+  return own.streams[static_cast<size_t>(thread_state.device)];
+}
+
 int index_of(int device) { return concrete_device(Device(kCUDA, device)).index; }
 
 }  // namespace
@@ -99,9 +104,8 @@ CUDAStream getStreamFromPool(bool is_high_priority, int device) {
 }
 
 CUDAStream side_stream() {
-  thread_local SideStreams own;
   const int index = thread_state.device;
-  cudaStream_t& stream = own.streams[static_cast<size_t>(index)];
+  cudaStream_t& stream = own_side_stream();
   if (!stream) {
     IdleSideStreams& all = idle_side_streams();
     const std::lock_guard lock(all.mutex);
@@ -115,6 +119,8 @@ CUDAStream side_stream() {
   }
   return {index, stream};
 }
+
+bool is_side_stream(cudaStream_t stream) { return stream && stream == own_side_stream(); }
 
 CUDAStream getStreamFromExternal(cudaStream_t stream, int device) { return {index_of(device), stream}; }
 

@@ -60,6 +60,7 @@ CUDAStream getStreamFromPool(int priority, int device = -1);
 CUDAStream getStreamFromPool(bool is_high_priority = false, int device = -1);
 // A stream of the current device that is in no pool, the calling thread's alone: graphs::capture_stream().
 CUDAStream side_stream();
+bool is_side_stream(cudaStream_t stream);
 // Wraps a stream that the caller owns and keeps alive.
 CUDAStream getStreamFromExternal(cudaStream_t stream, int device);
 // Makes it this thread's stream on its device; the current device stays.
