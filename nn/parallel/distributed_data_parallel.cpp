@@ -73,9 +73,10 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
 
   // Throws Error where the last backward pass has not come to all parameters.
   void begin_forward() {
-    RUSH_CHECK(!expects_gradients_ || arrivals_.empty(),
-               "DistributedDataParallel: the last backward pass did not come to all "
-               "parameters that the output depended on; every output has to be used in the loss");
+    RUSH_CHECK(
+        !expects_gradients_ || arrivals_.empty(),
+        "DistributedDataParallel: the last backward pass did not come to all parameters that the output depended "
+        "on: it ended by an exception, or an output is not used in the loss, as every one has to be");
     for (Parameter& parameter : parameters_)
       parameter.is_held = has_pending_graph_ && parameter.accumulator->use_count() > 1;
   }
@@ -297,9 +298,16 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
     arrivals_.push_back(number);
     move_to_bucket(parameter);
     --buckets_[parameter.bucket].missing;
-    if (next_bucket_ == 0 && buckets_[0].missing == 0 && announce) mean_factor_ = announce();
+    if (next_bucket_ == 0 && buckets_[0].missing == 0) announce_backward();
     launch_full_buckets();
     if (next_bucket_ == buckets_.size()) finish();
+  }
+
+  // Where a Join ends early it throws. Nothing has been sent by then, so the next forward pass may begin.
+  void announce_backward() {
+    expects_gradients_ = false;
+    if (announce) mean_factor_ = announce();
+    expects_gradients_ = true;
   }
 
   void launch_full_buckets() {

@@ -196,6 +196,21 @@ TEST_CASE("all processes throw where one has no more batches, if they are told t
   CHECK(steps == 1);
 }
 
+TEST_CASE("a net without buffers, whose backward pass is what throws then, goes on training") {
+  manual_seed(3);
+  nn::DistributedDataParallel net(nn::Linear(3, 2));
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    const auto train = [&] {
+      const auto joined = net->join({.throw_on_early_termination = true});
+      for (int64_t i = 0; i < batches_of(get_rank(), 1); ++i) net(batch_of(get_rank(), i)).sum().backward();
+    };
+    CHECK_THROWS_WITH_AS(train(), doctest::Contains(" processes have no more batches"), DistributedError);
+  }
+  net->zero_grad();
+  net(full({1, 3}, 1.0 + get_rank())).sum().backward();
+  testing::check_close(net->parameters()[0].grad(), full({2, 3}, (1.0 + get_world_size()) / 2), 1e-6);
+}
+
 TEST_CASE("an exception ends a Join at once, and a joinable has one") {
   nn::DistributedDataParallel net(make_net());
   const auto fail = [&] {
