@@ -42,6 +42,18 @@ void throw_as_the_last_process() {
   all->barrier()->wait();
 }
 
+// Only rank 0, which is sent more than it expects, is told. Its next collective would meet the second half of the
+// others'.
+void go_on_after_lengths_that_differ() {
+  const rush::distributed::Group all = rush::distributed::world();
+  const auto sum = [&](int64_t n) { all->all_reduce(rush::ones({n}), rush::distributed::ReduceOp::SUM)->wait(); };
+  try {
+    sum(all->rank() == 0 ? 3000 : 5000);
+  } catch (const rush::DistributedError&) {
+    sum(3000);
+  }
+}
+
 // NCCL wants a GPU for each process. Those that share one copy to the CPU, and go through MPI.
 const char* backend(bool on_gpus) {
   const int processes = rush::distributed::read_environment().local_world_size.value_or(1);
@@ -57,6 +69,7 @@ int run_tests(int argc, char** argv, bool on_gpus) {
   if (on_gpus) rush::set_default_device(rush::kCUDA);
   if (misses_one) wait_for_a_late_process();
   if (std::getenv("RUSH_TEST_UNCAUGHT")) throw_as_the_last_process();
+  if (std::getenv("RUSH_TEST_LENGTHS")) go_on_after_lengths_that_differ();
   const int status = doctest::Context(argc, argv).run();
   if (status == 0) rush::distributed::destroy_process_group();
   return status;  // another one: mpirun ends the others

@@ -143,11 +143,10 @@ class MpiGroup final : public ProcessGroup {
   }
 
   void shut_down() override {
-    const bool is_part = comm_ != MPI_COMM_WORLD, has_timed_out = mpi_->thread->has_timed_out();
-    if (is_part && !has_timed_out)
-      run("destroy_process_group", [this] { RUSH_MPI_CALL(MPI_Comm_free, &comm_); })->wait();
+    const bool is_part = comm_ != MPI_COMM_WORLD, has_failed = mpi_->thread->has_failed();
+    if (is_part && !has_failed) run("destroy_process_group", [this] { RUSH_MPI_CALL(MPI_Comm_free, &comm_); })->wait();
     has_ended_ = true;
-    if (is_part || has_timed_out) return;
+    if (is_part || has_failed) return;
     mpi_->thread.reset();
     if (mpi_->ends) RUSH_MPI_CALL(MPI_Finalize);
   }

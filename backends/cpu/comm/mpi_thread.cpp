@@ -130,6 +130,7 @@ void MpiThread::start(Request request) {
     if (!request.messages.empty()) return transfers_.push_back(std::move(request));
     end(request);
   } catch (...) {
+    if (!has_failed_.exchange(true)) failure_ = request.who + " has failed";
     end(request, failure_of(request.who));
   }
 }
@@ -165,10 +166,12 @@ void MpiThread::wait(MPI_Request request) {
 }
 
 void MpiThread::check_time(Clock::time_point begun) {
-  if (!has_timed_out_ && Clock::now() - begun <= timeout_) return;
-  const std::string records = has_timed_out_.exchange(true) ? "" : "; " + distributed::dump_flight_recorder();
-  RUSH_THROW(DistributedError, "the other processes have not come within the time-out of ",
-             std::chrono::duration<double>(timeout_).count(), " s; the group cannot be used any more", records);
+  RUSH_CHECK_DISTRIBUTED(!has_failed_, "the group cannot be used any more, since ", failure_);
+  if (Clock::now() - begun <= timeout_) return;
+  has_failed_ = true;
+  failure_ = str("the other processes have not come within the time-out of ",
+                 std::chrono::duration<double>(timeout_).count(), " s");
+  RUSH_THROW(DistributedError, failure_, "; the group cannot be used any more; ", distributed::dump_flight_recorder());
 }
 
 }  // namespace rush::cpu

@@ -29,8 +29,10 @@ void check_mpi(int status, const char* call);
 // compute. Where another program has taken the processor it sleeps at once; but not while messages alone are on their
 // way, since long ones move only while a thread looks. What is thrown on the thread is thrown again by Work::wait().
 //
-// Where the other processes do not come within the time-out, MPI cannot be asked to give up. So the thread never calls
-// it again: this request and all later ones fail, and the program is expected to end, whereupon mpirun ends the others.
+// Where the other processes do not come within the time-out, MPI cannot be asked to give up. Where a collective has
+// thrown, as MPI does for lengths that differ, this process has not done its share of it, and a later one would meet
+// the wrong ones of the others. So the thread never calls MPI again: all later requests fail, and the program is
+// expected to end, whereupon mpirun ends the others.
 
 /// A message that is on its way.
 struct Message {
@@ -54,7 +56,7 @@ class MpiThread {
   /// On the thread: until MPI has carried the request out.
   void wait(MPI_Request request);
 
-  bool has_timed_out() const { return has_timed_out_; }  // MPI must not be called any more
+  bool has_failed() const { return has_failed_; }  // MPI must not be called any more
 
  private:
   struct Request {
@@ -68,7 +70,7 @@ class MpiThread {
   void loop();
   bool take(Request& request);
   void start(Request request);
-  // Throws DistributedError, now and from now on, where that was too long ago.
+  // Throws DistributedError, now and from now on, where that was too long ago; and where a request has failed.
   void check_time(Clock::time_point begun);
   static void end(Request& request, std::exception_ptr failure = nullptr);
   // Ends those whose messages have all arrived. Whether it ended one.
@@ -76,7 +78,8 @@ class MpiThread {
 
   const Clock::duration timeout_;
   const bool shares_processors_;  // there are more processes than processors: it yields to those that it waits for
-  std::atomic<bool> has_timed_out_ = false;
+  std::atomic<bool> has_failed_ = false;
+  std::string failure_;  // what has; of the thread alone
   std::mutex mutex_;
   rush::detail::Condition changed_;
   std::deque<Request> queue_;
