@@ -65,14 +65,20 @@ void Profile::end_recording() {
 void Profile::step() {
   if (stopped_) return;
   step_scope_.reset();
+  std::exception_ptr failure;  // after which the next step begins all the same
   if (options_.schedule) {
     const Action action = options_.schedule->at(step_), next = options_.schedule->at(step_ + 1);
     const bool saves = action == Action::RecordAndSave;
-    if (saves || (action == Action::Warmup && next != Action::Warmup)) end_recording();
-    if (saves && options_.on_trace_ready) options_.on_trace_ready(*this);
+    try {
+      if (saves || (action == Action::Warmup && next != Action::Warmup)) end_recording();
+      if (saves && options_.on_trace_ready) options_.on_trace_ready(*this);
+    } catch (...) {
+      failure = std::current_exception();
+    }
   }
   ++step_;
-  begin_step();
+  if (!stopped_) begin_step();  // on_trace_ready may have stopped it
+  if (failure) std::rethrow_exception(failure);
 }
 
 void Profile::stop() {

@@ -213,6 +213,37 @@ TEST_CASE("a schedule records some steps, and hands each cycle over") {
   CHECK_THROWS_AS(Profile({.schedule = Schedule{.active = 0}}), ValueError);
 }
 
+TEST_CASE("what is called for each cycle may throw, and may stop the profile") {
+  const Tensor x = ones({2});
+  std::vector<int64_t> counts;
+  const auto fail_first = [&](Profile& profile) {
+    counts.push_back(profile.key_averages().find("aten::exp")->count);
+    if (counts.size() == 1) RUSH_THROW(ValueError, "of the program");
+  };
+  Profile failing({.schedule = Schedule{.active = 1, .repeat = 3}, .on_trace_ready = fail_first});
+  for (int step = 0; step < 5; ++step) {
+    for (int i = 0; i <= step; ++i) x.exp();
+    if (step > 0) {
+      failing.step();
+    } else {
+      CHECK_THROWS_AS(failing.step(), ValueError);
+    }
+  }
+  CHECK(counts == std::vector<int64_t>{1, 2, 3});
+  failing.stop();
+
+  int calls = 0;
+  const auto stop = [&](Profile& profile) {
+    ++calls;
+    profile.stop();
+  };
+  Profile stopped({.schedule = Schedule{.active = 1}, .on_trace_ready = stop});
+  stopped.step();
+  stopped.step();
+  CHECK(calls == 1);
+  CHECK_FALSE(profiler::is_recording());
+}
+
 TEST_CASE("threads are told apart, and one profile records at a time") {
   const TemporaryFolder folder;
   Profile profile({.trace = folder / "trace.json.gz"});
