@@ -78,6 +78,12 @@ expect_one_line "resnet trains in one process"
 rush launch -n 2
 expect_status 2
 expect_one_line "expected a program"
+rush profile --traces trace.json demo
+expect_status 2
+expect_one_line "unknown option --traces"
+rush profile ./no_such_program
+expect_status 2
+expect_one_line "there is no program ./no_such_program"
 rush docs --all
 expect_status 2
 expect_one_line "got '--all'"
