@@ -46,6 +46,9 @@ DevicePeaks measure(Device device) {
   return peaks;
 }
 
+// A processor does some hundredths of one.
+std::string in_tera(double per_second) { return printed(per_second < 1e11 ? "%.3f" : "%.1f", per_second * 1e-12); }
+
 std::string share_of(double part, double whole) { return whole > 0 ? printed("%.0f%%", 100 * part / whole) : "--"; }
 
 struct Roofline {
@@ -55,7 +58,8 @@ struct Roofline {
 
 Roofline roofline_of(const Average& average, const DevicePeaks& peaks, bool has_devices) {
   Roofline line;
-  line.seconds = (has_devices ? average.device_time_total : average.self_cpu_time_total) * 1e-6;
+  // With the calls within, since the bytes are those of the whole call.
+  line.seconds = (has_devices ? average.device_time_total : average.cpu_time_total) * 1e-6;
   if (line.seconds <= 0) return line;
   line.by_memory = average.bytes / peaks.bytes_per_second;
   line.by_arithmetic =
@@ -101,12 +105,12 @@ std::string roofline_table(const KeyAverages& averages, const DevicePeaks& peaks
   for (const auto& [line, average] : sorted) {
     rows.push_back({shortened(average->name, 55), as_time(line.seconds * 1e6),
                     printed("%.0f", average->bytes / line.seconds * 1e-9), share_of(line.by_memory, line.seconds),
-                    average->flops > 0 ? printed("%.1f", average->flops / line.seconds * 1e-12) : "--",
+                    average->flops > 0 ? in_tera(average->flops / line.seconds) : "--",
                     average->flops > 0 ? share_of(line.by_arithmetic, line.seconds) : "--", line.bound});
   }
   return set_in_columns(rows) + str("Peaks, as measured: ", printed("%.0f", peaks.bytes_per_second * 1e-9), " GB/s, ",
-                                    printed("%.1f", peaks.flops_per_second_16 * 1e-12), " TFLOP/s of 16 bits, ",
-                                    printed("%.1f", peaks.flops_per_second_32 * 1e-12), " of 32\n");
+                                    in_tera(peaks.flops_per_second_16), " TFLOP/s of 16 bits, ",
+                                    in_tera(peaks.flops_per_second_32), " of 32\n");
 }
 
 }  // namespace rush::profiler

@@ -17,9 +17,10 @@ struct DevicePeaks {
 /// called while no profile records.
 const DevicePeaks& measured_peaks(Device device);
 
-/// Rows of calls that took the device's time (the CPU's where there is no other): GB/s, TFLOP/s, their shares of the
-/// peaks, and what bounds the call: "memory", "arithmetic", "wait", "host" (the call takes longer than its kernels), or
-/// "latency" (none of these). Needs a profile with `with_flops`. Throws ValueError for peaks that are not positive.
+/// Rows of calls that took the device's time (the CPU's where there is no other), with that of the calls within: GB/s,
+/// TFLOP/s, their shares of the peaks, and what bounds the call: "memory", "arithmetic", "wait", "host" (the call takes
+/// longer than its kernels), or "latency" (none of these). Needs a profile with `with_flops`. Throws ValueError for
+/// peaks that are not positive.
 std::string roofline_table(const KeyAverages& averages, const DevicePeaks& peaks, size_t row_limit = 20);
 
 }  // namespace rush::profiler

@@ -43,12 +43,18 @@ TEST_CASE("a call is bounded by memory, arithmetic, or neither") {
   Average half = call("half", 1000, 3e9, 1e6);
   half.flops_16 = half.flops;
   averages.push_back(half);
+  Average outer = call("outer", 1000, 0, 8e7);  // hands its work on
+  outer.self_cpu_time_total = 1;
+  averages.push_back(outer);
   const std::string table = roofline_table(averages, peaks);
+  CHECK(row_of(table, "outer") == "1.000ms 80 80% -- -- memory ");
   CHECK(row_of(table, "copies") == "1.000ms 80 80% -- -- memory ");
   CHECK(row_of(table, "product") == "1.000ms 1 1% 0.9 90% arithmetic ");
   CHECK(row_of(table, "half") == "1.000ms 1 1% 3.0 75% arithmetic ");
-  CHECK(row_of(table, "small") == "10.000us 0 0% 0.0 0% latency ");
+  CHECK(row_of(table, "small") == "10.000us 0 0% 0.000 0% latency ");
   CHECK(table.find("100 GB/s, 4.0 TFLOP/s of 16 bits, 1.0 of 32") != table.npos);
+  const DevicePeaks of_a_core{.bytes_per_second = 1e10, .flops_per_second_16 = 2e10, .flops_per_second_32 = 6e10};
+  CHECK(roofline_table(averages, of_a_core).find("0.020 TFLOP/s of 16 bits, 0.060 of 32") != std::string::npos);
 }
 
 TEST_CASE("peaks must be positive, and tensors in lists have bytes") {
