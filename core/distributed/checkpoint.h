@@ -41,9 +41,10 @@ struct SaveOptions {
 /// one or the new one, whole. One run saves to a folder at a time.
 ///
 /// Throws on every process, and leaves the old checkpoint: ValueError where parts of a tensor overlap without being
-/// equal, do not cover it, or differ in its sizes or dtype, and for names that are no UTF-8; TypeError for a dtype that
-/// safetensors lacks (complex128); IOError, which names the rank and the file, where one process cannot write, or the
-/// folder has a model.safetensors of another program; DistributedError for what else one process throws.
+/// equal, do not cover it, or differ in its sizes or dtype, where a process gives a part twice with other values, and
+/// for names that are no UTF-8; TypeError for a dtype that safetensors lacks (complex128); IOError, which names the
+/// rank and the file, where one process cannot write, or the folder has a model.safetensors of another program;
+/// DistributedError for what else one process throws.
 ///
 /// torch.distributed.checkpoint.save.
 void save_parts(const std::string& folder, const std::vector<TensorPart>& parts, const SaveOptions& options = {});

@@ -6,6 +6,7 @@
 
 #include "core/error/error.h"
 #include "core/io/safetensors_layout.h"
+#include "core/ops/basic.h"
 
 namespace rush::distributed::detail {
 
@@ -137,6 +138,11 @@ class Plan {
   std::map<std::string, size_t> places_;
 };
 
+bool have_same_values(const Tensor& a, const Tensor& b) {
+  const bool are_one = a.data_ptr() == b.data_ptr() && a.strides() == b.strides();  // which may hold NaN
+  return a.scalar_type() == b.scalar_type() && (are_one || equal(a.detach().cpu(), b.detach().cpu()));
+}
+
 }  // namespace
 
 std::string describe(const std::vector<TensorPart>& parts, const io::Metadata& metadata, uint64_t max_file_bytes,
@@ -146,9 +152,14 @@ std::string describe(const std::vector<TensorPart>& parts, const io::Metadata& m
   const auto list = [](IntArrayRef values) { return Sizes(values.begin(), values.end()); };
   Json said = {
       {"parts", Json::array()}, {"metadata", metadata}, {"max_file_bytes", max_file_bytes}, {"number", number}};
+  std::map<std::pair<std::string, Box>, const Tensor*> places;
   for (const TensorPart& part : parts) {
     const std::string problem = problem_of(part);
     RUSH_CHECK_VALUE(problem.empty(), problem);
+    const auto [other, is_new] =
+        places.try_emplace({part.name, {list(part.offsets), list(part.local.sizes())}}, &part.local);
+    RUSH_CHECK_VALUE(is_new || have_same_values(*other->second, part.local), "tensor '", part.name,
+                     "' is given twice, with values that differ; give each tensor a name of its own");
     said["parts"].push_back(Json::array({part.name, static_cast<int>(part.local.scalar_type()), list(part.sizes),
                                          list(part.offsets), list(part.local.sizes())}));
   }

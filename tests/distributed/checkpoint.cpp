@@ -253,6 +253,19 @@ TEST_CASE("what several processes have is written by all of them in turn") {
   check_has(folder.path(), own);
 }
 
+TEST_CASE("two tensors of one process have two names") {
+  const SharedFolder folder;
+  const Tensor weight = full({2, 3}, get_rank() == 0 ? NAN : 1), average = zeros({2, 3});
+  const TensorPart part = TensorPart::whole("w", weight);
+  save_parts(folder.path(), {part, part});
+  const std::vector<TensorPart> both{part, TensorPart::whole("w", get_rank() == 0 ? average : weight.clone())};
+  const std::string told = all_say(message_of<ValueError>([&] { save_parts(folder.path(), both); }));
+  CHECK_MESSAGE(
+      told ==
+          "save_parts: rank 0: tensor 'w' is given twice, with values that differ; give each tensor a name of its own",
+      told);
+}
+
 TEST_CASE("checkpoints of other programs are loaded") {
   const SharedFolder folder;
   const io::NamedTensors tensors = whole_tensors();
