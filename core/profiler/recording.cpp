@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
+#include <cstdlib>
 #include <ranges>
 #include <utility>
 
@@ -60,7 +61,12 @@ ActivitySource* activity_source(DeviceType& found) {
   return nullptr;
 }
 
-void check_none() { RUSH_CHECK(!current, "profiler: another profile is recording; stop() it first"); }
+void check_none() {
+  RUSH_CHECK(!current, "profiler: another profile is recording; ",
+             std::getenv("RUSH_PROFILE")
+                 ? "where it is that of RUSH_PROFILE, which `./rush profile` sets, run without it"
+                 : "stop() it first");
+}
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include "core/io/gzip.h"
 #include "core/io/read_file.h"
 #include "rushlight.h"
+#include "tests/environment_guard.h"
 #include "tests/temporary_folder.h"
 
 using namespace rush;
@@ -247,7 +248,12 @@ TEST_CASE("what is called for each cycle may throw, and may stop the profile") {
 TEST_CASE("threads are told apart, and one profile records at a time") {
   const TemporaryFolder folder;
   Profile profile({.trace = folder / "trace.json.gz"});
-  CHECK_THROWS_AS(Profile(), Error);
+  CHECK_THROWS_WITH_AS(Profile(), doctest::Contains("stop() it first"), Error);
+  {
+    const testing::EnvironmentGuard of_all("RUSH_PROFILE",
+                                           "");  // then it may be the whole program's, which has no stop()
+    CHECK_THROWS_WITH_AS(Profile(), doctest::Contains("run without it"), Error);
+  }
   const auto work = [] {
     const Tensor x = ones({4});
     for (int i = 0; i < 3000; ++i) x.neg();
