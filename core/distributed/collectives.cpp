@@ -33,9 +33,18 @@ std::vector<std::string> texts_of_all(ProcessGroup& group, const std::string& ow
   return texts;
 }
 
+// What each member is about to call.
+std::vector<std::string> calls_of_all(ProcessGroup& group, const CollectiveRecord& record) {
+  try {
+    return texts_of_all(group, str(record.number, ' ', record.what()));
+  } catch (const DistributedError& error) {
+    RUSH_THROW(DistributedError, record.what(), ", which is compared with the others' before it begins: ", error.msg());
+  }
+}
+
 // Throws DistributedError, on every process, unless all are about to do the same: Note [Collectives that differ].
 void check_agreement(ProcessGroup& group, const CollectiveRecord& record) {
-  const std::vector<std::string> calls = texts_of_all(group, str(record.number, ' ', record.what()));
+  const std::vector<std::string> calls = calls_of_all(group, record);
   const auto is_other = [&](const std::string& call) { return call != calls[0]; };
   const auto other = static_cast<size_t>(std::ranges::find_if(calls, is_other) - calls.begin());
   if (other == calls.size()) return;
