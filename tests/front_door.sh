@@ -133,6 +133,15 @@ rush quiz --list
 rush quiz 3
 expect_status 2
 expect_one_line "there are questions 1 to 2, got 3"
+if [[ -w /dev/full ]]; then
+  for list in "" --list; do
+    status=0
+    # shellcheck disable=SC2086  # nothing, or an option
+    err=$("$house/rush" quiz $list 2>&1 >/dev/full) || status=$?
+    expect_status 1
+    expect_one_line "cannot write to stdout: No space left on device"
+  done
+fi
 rush quiz gardening
 expect_status 2
 expect_one_line "got 'gardening'"

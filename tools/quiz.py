@@ -8,6 +8,7 @@ without shows its answer after the return key; q ends the quiz.
 """
 import argparse
 import dataclasses
+import os
 import pathlib
 import random
 import re
@@ -169,4 +170,9 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python writes the rest as it ends
+        sys.exit(f"rush: quiz: {error}" if error.filename else f"rush: quiz: cannot write to stdout: {error.strerror}")
