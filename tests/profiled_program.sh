@@ -31,6 +31,9 @@ if [[ -n ${2-} ]]; then
     grep -q "The profile of rank $rank:$" out err || fail "no table of rank $rank in: $(<err)"
   done
   [[ ! -e several.json.gz ]] || fail "two processes leave $(ls)"
+  mkdir traces.json.d
+  RUSH_PROFILE=traces.json.d/trace.gz "$2" -n 2 "${run[@]}" >out 2>err || fail "two processes failed: $(<err)"
+  gzip -t traces.json.d/trace.rank{0,1}.gz || fail "two processes leave $(ls traces*)"
 fi
 
 RUSH_PROFILE='' "${run[@]}" >out 2>err || fail "it failed without a file: $(<err)"

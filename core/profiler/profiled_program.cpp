@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -31,7 +30,9 @@ std::optional<int> rank_of_several() {
 // "trace.json.gz" for one process, "trace.rank1.json.gz" for one of several.
 std::string trace_file(std::string path, std::optional<int> rank) {
   if (path.empty() || !rank) return path;
-  return path.insert(std::min(path.rfind(".json"), path.size()), str(".rank", *rank));
+  size_t at = path.find(".json", path.rfind('/') + 1);  // in the file's name; npos + 1 is its beginning
+  if (at == path.npos) at = path.size() - (path.ends_with(".gz") ? 3 : 0);
+  return path.insert(at, str(".rank", *rank));
 }
 
 void report() {
