@@ -1,8 +1,10 @@
 #include "optim/zero_redundancy.h"
 
 #include <algorithm>
+#include <string>
 
 #include "core/distributed/collectives.h"
+#include "nn/parallel/same_everywhere.h"
 
 namespace rush::optim::detail {
 
@@ -18,6 +20,9 @@ std::vector<int> owners_of(const std::vector<Tensor>& params, const distributed:
 }
 
 std::vector<Tensor> own_params(const std::vector<Tensor>& params, const distributed::Group& group) {
+  std::vector<std::string> places;
+  for (size_t i = 0; i < params.size(); ++i) places.push_back(std::to_string(i));
+  nn::parallel::check_same_everywhere("ZeroRedundancyOptimizer", places, params, group);
   RUSH_CHECK_VALUE(params.size() >= static_cast<size_t>(group->size()), "ZeroRedundancyOptimizer: ", params.size(),
                    " parameters cannot be shared out among ", group->size(), " processes");
   const std::vector<int> owners = owners_of(params, group);

@@ -13,7 +13,7 @@ namespace detail {
 
 // The parameters' owners, members of the group: each in turn is the one with the fewest elements yet.
 std::vector<int> owners_of(const std::vector<Tensor>& params, const distributed::Group& group);
-// Those of this process. Throws ValueError where a process would have none.
+// Those of this process. Throws as the optimiser that is made of them.
 std::vector<Tensor> own_params(const std::vector<Tensor>& params, const distributed::Group& group);
 // Each parameter becomes what it is on its owner.
 void take_from_owners(const std::vector<Tensor>& params, const distributed::Group& group);
@@ -30,6 +30,7 @@ void zero_grads(const std::vector<Tensor>& params, bool set_to_none);
 /// process without batches steps its part.
 ///   rush::optim::ZeroRedundancyOptimizer<rush::optim::AdamW> optimizer(net->parameters(),
 ///   rush::optim::AdamWOptions(1e-3));
+/// Every process makes it with parameters of the same shapes, in the same order; else all throw DistributedError.
 /// Throws ValueError where there are more processes than parameters. torch.distributed.optim.ZeroRedundancyOptimizer.
 template <class Base>
 class ZeroRedundancyOptimizer : public Base, public distributed::Joinable {

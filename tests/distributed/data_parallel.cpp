@@ -306,6 +306,12 @@ TEST_CASE("processes with other parameters are told so, all of them") {
   const int64_t width = get_rank() == 1 ? 5 : 4;
   const char* expected = get_rank() == 1 ? "'layer.weight' is float32 of shape (5, 3)" : "of another process";
   CHECK_THROWS_WITH_AS(nn::DistributedDataParallel{Wide(width)}, doctest::Contains(expected), DistributedError);
+
+  std::vector<Tensor> params;  // one process has one more, which it would step alone
+  for (int i = 0; i < get_world_size() + (get_rank() == 1); ++i) params.push_back(zeros({2}, kFloat32));
+  const auto share_out = [&] { optim::ZeroRedundancyOptimizer<optim::SGD>(params, optim::SGDOptions(0.1)); };
+  expected = get_rank() == 1 ? "has 3 parameters, process 0 has 2" : "of another process";
+  if (get_world_size() == 2) CHECK_THROWS_WITH_AS(share_out(), doctest::Contains(expected), DistributedError);
 }
 
 struct MarkedImpl : nn::Module {
