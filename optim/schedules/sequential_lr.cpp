@@ -18,7 +18,10 @@ SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRS
     RUSH_CHECK_VALUE(!dynamic_cast<const ReduceLROnPlateau*>(scheduler.get()),
                      "SequentialLR: cannot step a ReduceLROnPlateau, which needs a metric");
   }
-  start();
+  SequentialLR::check();
+  // Only here: a sequence that is itself the first of another starts twice.
+  for (const auto& scheduler : schedulers_) scheduler->undo_initial_step();
+  SequentialLR::initial_step();
 }
 
 void SequentialLR::check() const {
@@ -36,34 +39,34 @@ void SequentialLR::visit(StateFields& fields) {
   }
 }
 
+LRScheduler& SequentialLR::at(int64_t epoch) const {
+  const auto passed = std::upper_bound(milestones_.begin(), milestones_.end(), epoch) - milestones_.begin();
+  return *schedulers_[static_cast<size_t>(passed)];
+}
+
 void SequentialLR::initial_step() {
-  // The constructors of all schedulers have set the rates of their epoch 0; only the first one's count.
+  // The constructors of all schedulers have set the rates of their epoch 0; only those of the one that runs then count.
   for (OptimizerParamGroup& group : optimizer_.param_groups()) group.options().set_lr(*group.initial_lr());
-  if (last_epoch_ < 0) {
-    for (const auto& scheduler : schedulers_) scheduler->undo_initial_step();
-  }
   last_epoch_ = 0;
-  schedulers_[0]->initial_step();
-  last_lrs_ = schedulers_[0]->get_last_lr();
+  at(0).initial_step();
+  last_lrs_ = at(0).get_last_lr();
 }
 
 void SequentialLR::undo_initial_step() {
   last_epoch_ = -1;
-  schedulers_[0]->undo_initial_step();
+  at(0).undo_initial_step();
 }
 
 void SequentialLR::jump_to(int64_t epoch) {
   last_epoch_ = epoch;
-  schedulers_[0]->jump_to(epoch);
-  last_lrs_ = schedulers_[0]->get_last_lr();
+  at(epoch).jump_to(epoch);
+  last_lrs_ = at(epoch).get_last_lr();
 }
 
 void SequentialLR::step() {
   ++last_epoch_;
-  const auto passed = std::upper_bound(milestones_.begin(), milestones_.end(), last_epoch_) - milestones_.begin();
-  const auto current = static_cast<size_t>(passed);
-  LRScheduler& scheduler = *schedulers_[current];
-  if (current > 0 && milestones_[current - 1] == last_epoch_) {
+  LRScheduler& scheduler = at(last_epoch_);
+  if (std::binary_search(milestones_.begin(), milestones_.end(), last_epoch_)) {
     scheduler.jump_to(0);
   } else {
     scheduler.step();

@@ -22,6 +22,9 @@ class SequentialLR final : public LRScheduler {
   void check() const override;
   void visit(StateFields& fields) override;
 
+  // The scheduler that runs in that epoch.
+  LRScheduler& at(int64_t epoch) const;
+
   std::vector<std::shared_ptr<LRScheduler>> schedulers_;
   std::vector<int64_t> milestones_;
 };

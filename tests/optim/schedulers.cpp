@@ -98,6 +98,33 @@ TEST_CASE("every schedule sets PyTorch's rates") {
   }
 }
 
+TEST_CASE("a sequence that comes first in another sets its own rates from the first epoch on") {
+  SGD sgd({zero_parameter()}, SGDOptions(0.5));
+  const auto inner = [&](int64_t milestone) {
+    Schedules parts = {std::make_shared<LinearLR>(sgd, 0.2, 1.0, 2), std::make_shared<ExponentialLR>(sgd, 0.9)};
+    return std::make_shared<SequentialLR>(sgd, parts, std::vector<int64_t>{milestone});
+  };
+  Schedules parts = {inner(3), std::make_shared<StepLR>(sgd, 2, 0.5)};
+  SequentialLR outer(sgd, parts, {5});
+  for (const double expected : {0.1, 0.3, 0.5, 0.5, 0.45, 0.5, 0.5, 0.25}) {
+    CHECK(sgd.param_groups()[0].options().get_lr() == doctest::Approx(expected).epsilon(1e-12));
+    CHECK(outer.get_last_lr()[0] == sgd.param_groups()[0].options().get_lr());
+    outer.step();
+  }
+}
+
+TEST_CASE("a sequence whose first milestone is 0 starts with its second schedule") {
+  SGD sgd({zero_parameter()}, SGDOptions(0.5));
+  Schedules parts = {std::make_shared<ConstantLR>(sgd, 0.1, 5), std::make_shared<CosineAnnealingLR>(sgd, 4)};
+  SequentialLR schedule(sgd, parts, {0});
+  for (int epoch = 0; epoch < 6; ++epoch) {
+    const double expected = 0.25 * (1 + std::cos(std::acos(-1.0) * epoch / 4));
+    CHECK(sgd.param_groups()[0].options().get_lr() == doctest::Approx(expected).epsilon(1e-12));
+    CHECK(schedule.get_last_lr()[0] == sgd.param_groups()[0].options().get_lr());
+    schedule.step();
+  }
+}
+
 ReduceLROnPlateauOptions plateau_options(const nlohmann::json& given) {
   ReduceLROnPlateauOptions o;
   if (given.value("mode", "min") == "max") o.mode(ReduceLROnPlateauOptions::Mode::Max);
