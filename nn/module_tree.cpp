@@ -2,12 +2,14 @@
 // dicts.
 #include <functional>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "autograd/compile/compile.h"
 #include "autograd/grad_mode.h"
 #include "core/memory/claim.h"
+#include "core/ops/pointwise/compare.h"
 #include "core/ops/view/copy.h"
 #include "core/threads/stack_space.h"
 #include "nn/module.h"
@@ -170,6 +172,30 @@ OrderedDict<std::string, Tensor> named_tensors(const nn::Module& module) {
 
 }  // namespace
 
+namespace {
+
+// What is registered in two places stands in PyTorch's files under both names. Takes the further ones.
+void read_further_names(const nn::Module& module, const OrderedDict<std::string, Tensor>& tensors,
+                        const std::vector<Tensor>& read, StateFields& fields) {
+  std::unordered_map<const TensorImpl*, size_t> places;
+  for (size_t i = 0; i < tensors.size(); ++i) places[tensors[i]->impl()] = i;
+  const auto check = [&](const std::string& name, const Tensor& own) {
+    const size_t place = places.at(own.impl());
+    if (name == tensors[place].key()) return;
+    Tensor again;
+    fields.tensor(name, again, own, /*required=*/false);
+    if (!again.defined() || !read[place].defined() || equal(again, read[place])) return;
+    if (is_differentiable(own.scalar_type()) && allclose(again, read[place], 0, 0, /*equal_nan=*/true)) return;
+    fields.problem(name, "is the module's " + tensors[place].key() + ", for which the dict has other numbers");
+  };
+  module.apply([&](const std::string& prefix, const nn::Module& each) {
+    for (const auto& item : each.named_parameters(false)) check(nn::detail::join_names(prefix, item.key()), *item);
+    for (const auto& item : each.named_buffers(false)) check(nn::detail::join_names(prefix, item.key()), *item);
+  });
+}
+
+}  // namespace
+
 StateDict state_dict(const nn::Module& module) {
   StateDict dict("state");
   for (const auto& item : named_tensors(module)) dict.insert(item.key(), item->detach());
@@ -184,6 +210,7 @@ void load_state_dict(nn::Module& module, const StateDict& dict) {
     read.emplace_back();
     fields.tensor(item.key(), read.back(), item.value());
   }
+  read_further_names(module, tensors, read, fields);
   fields.finish("load_state_dict");
   const NoGradGuard no_grad;
   for (size_t i = 0; i < read.size(); ++i) tensors[i].value().detach().copy_(read[i]);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <sstream>
 
 #include "rushlight.h"
@@ -171,6 +172,40 @@ TEST_CASE("archive: files of save are read, and all that is saved to a path is s
   std::vector<Tensor> list;
   load(list, lists);
   CHECK(list.size() == 2);
+}
+
+TEST_CASE("load_state_dict takes the further names that PyTorch's files have for what is registered twice") {
+  const auto make = [] {
+    const nn::Linear linear(2, 2);
+    const nn::BatchNorm1d norm(2);
+    return nn::Sequential(linear, norm, linear, norm);
+  };
+  const auto before = make(), after = make();
+  {
+    const NoGradGuard no_grad;
+    before->named_parameters()["0.weight"][0][0] = std::numeric_limits<float>::quiet_NaN();
+    before->named_buffers()["1.num_batches_tracked"].fill_(3);
+  }
+  const TemporaryFolder folder;
+  OutputArchive archive;  // has each under both names, as torch.save of a state dict does
+  before->save(archive);
+  archive.save_to(folder / "a.pt");
+  load(after, folder / "a.pt");
+  for (const auto& item : state_dict(*before)) {
+    CHECK(allclose(state_dict(*after)[item.key()], item.value(), 0, 0, /*equal_nan=*/true));
+  }
+
+  StateDict dict = state_dict(*before);
+  dict.insert("2.bias", before->named_parameters()["0.bias"].detach() + 1);
+  CHECK_THROWS_WITH_AS(load_state_dict(*after, dict),
+                       doctest::Contains("2.bias is the module's 0.bias, for which the dict has other numbers"),
+                       ValueError);
+  dict.erase("2.bias");
+  dict.insert("2.weight", zeros({3, 2}));
+  CHECK_THROWS_WITH_AS(load_state_dict(*after, dict), doctest::Contains("2.weight is float32 (3, 2)"), ValueError);
+  dict.erase("2.weight");
+  dict.insert("4.weight", zeros({2, 2}));
+  CHECK_THROWS_WITH_AS(load_state_dict(*after, dict), doctest::Contains("unexpected: 4.weight"), ValueError);
 }
 
 }  // namespace
