@@ -37,7 +37,7 @@ std::string BatchScope::place() const {
              index_ ? str(", index ", *index_) : "");
 }
 
-void note_index(size_t index) {
+void note_index(std::optional<size_t> index) {
   if (current) current->index_ = index;
 }
 

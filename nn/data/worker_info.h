@@ -29,9 +29,9 @@ namespace detail {
 /// Draws the seed of an epoch from `generator`, or from the default one where that is undefined.
 uint64_t draw_seed(const Generator& generator);
 
-/// The index that the calling thread's dataset was asked for last, while it loads a batch: note_index() sets it, errors
+/// The index that the calling thread's dataset is asked for, while it loads a batch; none once it has given all. Errors
 /// tell it.
-void note_index(size_t index);
+void note_index(std::optional<size_t> index);
 
 /// An empty dataset is an error where it is to be shuffled, as in PyTorch, and else a warning.
 void check_not_empty(size_t size, bool shuffled);
@@ -52,7 +52,7 @@ class BatchScope {
  private:
   friend const WorkerInfo* data::get_worker_info();
   friend const Generator& data::batch_generator();
-  friend void note_index(size_t index);
+  friend void note_index(std::optional<size_t> index);
 
   uint64_t number_;
   std::optional<size_t> index_;

@@ -105,6 +105,16 @@ TEST_CASE("an error of a dataset names batch and index, and in a worker this too
   CHECK(messages[1].find("Original message: page 7 is torn [in worker 0, batch 3, index 7]") != std::string::npos);
 }
 
+TEST_CASE("an error of a transform names the batch, and none of its indices") {
+  const transforms::Lambda<int> refuse([](int number) {
+    RUSH_CHECK_VALUE(number != 4, "number 4 cannot be transformed");
+    return number;
+  });
+  const auto loader = make_data_loader<samplers::SequentialSampler>(Numbers(6).map(refuse), 3);
+  auto batch = loader->begin();
+  CHECK_THROWS_WITH_AS(++batch, "number 4 cannot be transformed [in the DataLoader's batch 1]", rush::ValueError);
+}
+
 TEST_CASE("the random order is a new permutation every epoch, and the seed's") {
   const auto two_epochs = [](size_t workers) {
     manual_seed(5);

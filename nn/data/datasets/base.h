@@ -76,6 +76,7 @@ class Dataset : public BatchDataset<Self, std::vector<SingleExample>> {
       data::detail::note_index(index);
       batch.push_back(get(index));
     }
+    data::detail::note_index(std::nullopt);  // what a transform throws is not about the last of them
     return batch;
   }
 };
