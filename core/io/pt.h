@@ -18,10 +18,12 @@ namespace rush::io {
 /// "optimizer.state.0.exp_avg"). A state dict has the names that Module::named_parameters has. Numbers, strings and
 /// None are left out. Tensors that shared memory still do. The file is taken for hostile. Throws IOError, one line that
 /// starts with `path`, if it cannot be read or is not valid; NotImplementedError if it holds a dtype that Rushlight
-/// lacks, or objects of other classes, as torch.save(model) writes them: save model.state_dict() instead.
+/// lacks, or objects of other classes, as torch.save(model) writes them: save model.state_dict() instead. So it does if
+/// the file is in the format of PyTorch before 1.6: load and save it again.
 NamedTensors load_pt(const std::string& path);
 
-/// The same with the numbers and texts among them: tensors, int64_t, double, bool and std::string.
+/// The same with the numbers and texts among them: tensors, int64_t, double, bool and std::string. Integers of more
+/// than 64 bits are left out.
 using NamedValues = std::vector<std::pair<std::string, Value>>;
 NamedValues load_pt_values(const std::string& path);
 
@@ -34,7 +36,7 @@ void save_pt(const std::string& path, const NamedTensors& tensors);
 /// The same for a dict of tensors, int64_t, double, bool and std::string. Throws TypeError for other values.
 void save_pt_values(const std::string& path, const NamedValues& values);
 
-/// Whether the file begins as one that load_pt reads does. Throws IOError if it cannot be read.
+/// Whether the file begins as torch.save's do, of whichever PyTorch. Throws IOError if it cannot be read.
 bool is_pt(const std::string& path);
 
 }  // namespace rush::io

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <bit>
 #include <deque>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "core/io/array_bytes.h"
@@ -10,6 +12,7 @@
 #include "core/io/pt.h"
 #include "core/io/zip_archive.h"
 #include "core/ops/factory/factories.h"
+#include "core/ops/pointwise/unary.h"
 
 namespace rush::io {
 
@@ -199,7 +202,11 @@ class Unpickler {
   void text(uint64_t size) { push(Object::Text).text = take(size); }
   void long_integer() {
     const size_t size = byte();
-    check(size <= 8, "it holds an integer of more than 64 bits");
+    if (size > 8) {  // more than 64 bits, as a seed may have
+      take(size);
+      push(Object::None);
+      return;
+    }
     const uint64_t bits = integer(size);
     const size_t unused = 64 - 8 * size;
     push(Object::Number).number = size == 0 ? 0 : static_cast<int64_t>(bits << unused) >> unused;
@@ -248,10 +255,10 @@ class Unpickler {
     const std::vector<const Object*>& items = arguments.items;
     if (name == "torch._utils._rebuild_tensor_v2") {
       check(!items.empty() && items[0]->kind == Object::Storage, "a tensor without a storage");
-      push(Object::TensorObject).tensor = tensor(items, items[0]->tensor.scalar_type());
+      push(Object::TensorObject).tensor = tensor(items, items[0]->tensor.scalar_type(), 6);
     } else if (name == "torch._utils._rebuild_tensor_v3") {
       check(items.size() >= 7 && items[6]->kind == Object::Global, "a tensor without a dtype");
-      push(Object::TensorObject).tensor = tensor(items, dtype_named(items[6]->text));
+      push(Object::TensorObject).tensor = tensor(items, dtype_named(items[6]->text), 7);
     } else if (name.starts_with("torch._utils._rebuild_parameter")) {
       check(!items.empty() && items[0]->kind == Object::TensorObject, "a parameter without a tensor");
       push(Object::TensorObject).tensor = items[0]->tensor;
@@ -287,8 +294,34 @@ class Unpickler {
     RUSH_THROW(NotImplementedError, path_, ": it holds a tensor of ", name, ", a dtype that Rushlight lacks");
   }
 
-  // (storage, offset, sizes, strides, ...), of the storage's dtype or one that its bytes are of.
-  Tensor tensor(const std::vector<const Object*>& items, ScalarType dtype) {
+  // Whether a tensor's metadata, {"conj": True, "neg": True} or less, has that mark.
+  bool is_marked(const std::vector<const Object*>& items, size_t metadata, std::string_view mark) {
+    if (items.size() <= metadata || items[metadata]->kind != Object::Dict) return false;
+    const std::vector<const Object*>& entries = items[metadata]->items;
+    bool marked = false;
+    for (size_t i = 0; i + 1 < entries.size(); i += 2) {
+      const std::string& key = entries[i]->text;
+      if (entries[i + 1]->number != 0 && key != "conj" && key != "neg") refuse("with the mark ", key);
+      marked = key == mark ? entries[i + 1]->number != 0 : marked;
+    }
+    return marked;
+  }
+
+  // The elements of a storage, those of a conjugated or negated view computed once for all that are.
+  Tensor elements(const Object& storage, ScalarType dtype, int64_t count, bool conjugated, bool negated) {
+    if (!conjugated && !negated) return storage.tensor;
+    check(dtype == kFloat32 || dtype == kFloat64 || is_complex(dtype), "a conjugated or negated tensor of ", dtype);
+    Tensor& computed = computed_[{&storage, dtype, conjugated, negated}];
+    if (computed.defined()) return computed;
+    computed = detail::make_view_as(storage.tensor, dtype, {count}, {1}, 0);
+    if (conjugated) computed = conj_physical(computed);
+    if (negated) computed = neg(computed);
+    return computed;
+  }
+
+  // (storage, offset, sizes, strides, ...), of the storage's dtype or one that its bytes are of. `metadata` says where
+  // the marks are that only such tensors have as are lazily conjugated or negated views.
+  Tensor tensor(const std::vector<const Object*>& items, ScalarType dtype, size_t metadata) {
     check(items.size() >= 4 && items[0]->kind == Object::Storage && items[1]->kind == Object::Number,
           "a tensor is not described as torch.save does");
     const Tensor& storage = items[0]->tensor;
@@ -311,7 +344,8 @@ class Unpickler {
       check(last < all, "a tensor ends outside of its storage");
     }
     check(empty || last < all, "a tensor ends outside of its storage");
-    return detail::make_view_as(storage, dtype, sizes, strides, offset);
+    const bool conjugated = is_marked(items, metadata, "conj"), negated = is_marked(items, metadata, "neg");
+    return detail::make_view_as(elements(*items[0], dtype, all, conjugated, negated), dtype, sizes, strides, offset);
   }
 
   template <class... Args>
@@ -338,6 +372,7 @@ class Unpickler {
   std::vector<Object*> stack_;
   std::unordered_map<uint64_t, Object*> memo_;
   std::unordered_map<std::string, Object*> storages_;
+  std::map<std::tuple<const Object*, ScalarType, bool, bool>, Tensor> computed_;
 };
 
 // Goes through dicts, lists and tuples. A small pickle can stand for endlessly many names: both bounds are far beyond
@@ -375,9 +410,22 @@ class Collector {
   int visited_ = 0;
 };
 
+// How files of PyTorch before 1.6 begin: a pickle of the number 0x1950a86a20f9469cfc6c.
+constexpr std::string_view kZip = "PK\x03\x04", kOldFormat = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+
+bool begins_with(const std::string& path, std::string_view bytes) {
+  const InputFile file(path);
+  std::string first(bytes.size(), '\0');
+  if (file.size() < first.size()) return false;
+  file.read(0, first.data(), first.size());
+  return first == bytes;
+}
+
 }  // namespace
 
 NamedValues load_pt_values(const std::string& path) {
+  RUSH_CHECK_NOT_IMPLEMENTED(!begins_with(path, kOldFormat), path,
+                             ": in the format of PyTorch before 1.6: in Python, torch.load it and torch.save it again");
   PtArchive archive(path);
   const std::string pickle = archive.bytes_of("data.pkl");
   Unpickler unpickler(path, pickle, archive);
@@ -394,12 +442,6 @@ NamedTensors load_pt(const std::string& path) {
   return tensors;
 }
 
-bool is_pt(const std::string& path) {
-  const InputFile file(path);
-  char first[4] = {};
-  if (file.size() < sizeof(first)) return false;
-  file.read(0, first, sizeof(first));
-  return std::string_view(first, sizeof(first)) == "PK\x03\x04";
-}
+bool is_pt(const std::string& path) { return begins_with(path, kZip) || begins_with(path, kOldFormat); }
 
 }  // namespace rush::io

@@ -28,6 +28,7 @@ net = torch.nn.Sequential(collections.OrderedDict(fc=torch.nn.Linear(2, 3), norm
 optimizer = torch.optim.Adam(net.parameters(), 0.1)
 net(torch.randn(4, 2)).sum().backward()
 optimizer.step()
+pair = torch.tensor([[1 + 2j, 3 - 4j]])
 
 FILES = {
     "a tensor": base,
@@ -41,14 +42,17 @@ FILES = {
         for d in [torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fn, torch.float8_e5m2]
     },
     "complex": [torch.tensor([1 + 2j]), torch.tensor([1 - 2j], dtype=torch.complex128)],
+    "lazily conjugated and negated views": {"conj": pair.conj(), "adjoint": pair.mH, "negated": pair.clone().conj().imag, "itself": pair},
+    "an integer of more than 64 bits": {"seed": 2**63 + 5, "w": base},
     "refused: a module": net,
+    "refused: the format before PyTorch 1.6": {"w": base},
 }
 
 
 def tensors(value, name=""):
     """The tensors in it by name, as load_pt has them."""
     if isinstance(value, torch.Tensor):
-        value = value.detach()
+        value = value.detach().resolve_conj().resolve_neg()
         yield name, value if not value.is_complex() else torch.view_as_real(value)
     elif isinstance(value, (dict, list, tuple)):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
@@ -58,7 +62,7 @@ def tensors(value, name=""):
 cases = []
 for title, value in FILES.items():
     file = io.BytesIO()
-    torch.save(value, file)
+    torch.save(value, file, _use_new_zipfile_serialization="before PyTorch 1.6" not in title)
     case = {"title": title, "file": file.getvalue().hex()}
     if not title.startswith("refused"):
         case["tensors"] = [
