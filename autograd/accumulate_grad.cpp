@@ -37,13 +37,8 @@ AccumulateGrad::~AccumulateGrad() {
 }
 
 Tensors AccumulateGrad::apply(const Tensors& grads) {
-  Tensor grad = grads[0];
+  const Tensor grad = grads[0];
   if (!grad.defined()) return {};
-  for (auto& hook : get_meta(variable)->hooks) {
-    Tensors one{grad};
-    (*hook)(one);
-    grad = one[0];
-  }
   const std::lock_guard lock(mutex_);
   Tensor& total = variable.mutable_grad();
   check_gradient(grad, variable, "backward: a gradient that was computed");

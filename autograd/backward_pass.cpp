@@ -4,6 +4,7 @@
 
 #include "autograd/accumulate_grad.h"
 #include "autograd/debug/anomaly.h"
+#include "autograd/meta.h"
 #include "core/graphs/graph.h"
 #include "core/ops/basic.h"
 #include "core/profiler/record.h"
@@ -97,6 +98,8 @@ Tensors BackwardPass::apply(Node& node, Tensors grads) {
   watched_.before(node);
   if (node.next_edges().empty() || !captures_.empty()) streams_.ends_on(stream);
   run_hooks(node.pre_hooks(), grads);
+  auto* end = node.next_edges().empty() ? dynamic_cast<AccumulateGrad*>(&node) : nullptr;
+  if (end) run_hooks(get_meta(end->variable)->hooks, grads);  // what grad() hands out has passed them, too
   Tensors results;
   if (!capture(node, grads)) return results;
   {

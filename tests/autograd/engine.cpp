@@ -129,6 +129,14 @@ TEST_CASE("retain_grad keeps the gradient of a tensor that is not a leaf") {
   }
 }
 
+TEST_CASE("grad passes the hooks of the leaves that it is asked for") {
+  const Tensor x = leaf_of({1, 2}), y = x * 3;
+  x.register_hook([](const Tensor& grad) { return grad * 10; });
+  CHECK(list(autograd::grad({y.sum()}, {x})[0]) == std::vector<double>{30, 30});
+  CHECK(list(autograd::grad({x}, {x}, {ones({2})})[0]) == std::vector<double>{10, 10});
+  CHECK_FALSE(x.grad().defined());
+}
+
 TEST_CASE("guards decide what is recorded, detach leaves the graph") {
   const Tensor x = leaf_of({1});
   {
