@@ -38,7 +38,7 @@ AccumulateGrad::~AccumulateGrad() {
 
 Tensors AccumulateGrad::apply(const Tensors& grads) {
   const Tensor grad = grads[0];
-  if (!grad.defined()) return {};
+  if (!grad.defined() || !variable.requires_grad()) return {};  // it may have been frozen since
   const std::lock_guard lock(mutex_);
   Tensor& total = variable.mutable_grad();
   check_gradient(grad, variable, "backward: a gradient that was computed");

@@ -137,6 +137,14 @@ TEST_CASE("grad passes the hooks of the leaves that it is asked for") {
   CHECK_FALSE(x.grad().defined());
 }
 
+TEST_CASE("A leaf that was frozen after the forward pass is given no gradient") {
+  const Tensor x = leaf_of({1, 2}), w = leaf_of({3, 4}), y = x * w;
+  w.requires_grad_(false);
+  y.sum().backward();
+  CHECK_FALSE(w.grad().defined());
+  CHECK(list(x.grad()) == std::vector<double>{3, 4});
+}
+
 TEST_CASE("guards decide what is recorded, detach leaves the graph") {
   const Tensor x = leaf_of({1});
   {
