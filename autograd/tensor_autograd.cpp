@@ -20,7 +20,7 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
       "requires_grad_: Setting requires_grad=True on inference tensor outside InferenceMode is not allowed; clone "
       "it first");
   const bool of_base = impl_->view_origin() == ViewOrigin::NoGrad;  // it may require one for its base's sake
-  if (requires_grad == this->requires_grad() && is_leaf() && !of_base) return *this;
+  if (requires_grad == this->requires_grad() && !of_base) return *this;
   RUSH_CHECK(is_leaf(), "requires_grad_: only leaves can be changed; use detach() to get one");
   need_meta(*this).requires_grad = requires_grad;
   impl_->set_requires_autograd(requires_grad);

@@ -145,6 +145,13 @@ TEST_CASE("A leaf that was frozen after the forward pass is given no gradient") 
   CHECK(list(x.grad()) == std::vector<double>{3, 4});
 }
 
+TEST_CASE("requires_grad_ of a tensor that requires one already changes nothing, leaf or not") {
+  const Tensor y = leaf_of({1, 2}) * 2;
+  CHECK(y.requires_grad_().requires_grad());
+  CHECK_FALSE(y.is_leaf());
+  CHECK_THROWS_AS(y.requires_grad_(false), Error);
+}
+
 TEST_CASE("guards decide what is recorded, detach leaves the graph") {
   const Tensor x = leaf_of({1});
   {
