@@ -53,8 +53,7 @@ struct CopySlices final : Node {
   Tensors apply(const Tensors& grads) override {
     RUSH_CHECK(function,
                "backward: Trying to backward through the graph a second time, which the first freed; pass "
-               "retain_graph=true to go "
-               "through it again");
+               "retain_graph=true to go through it again");
     // A clone in the base's own layout, so that the view's geometry fits it.
     Tensor grad =
         empty_strided(base.sizes, base.strides, TensorOptions(grads[0].scalar_type()).device(grads[0].device()));
@@ -132,6 +131,7 @@ void refresh_view(const Tensor& tensor) {
   meta.grad_fn = made->grad_fn;
   meta.output_nr = made->output_nr;
   meta.version = now;
+  if (meta.retained) keep_gradient(meta);
   tensor.impl()->set_requires_autograd(true);
 }
 

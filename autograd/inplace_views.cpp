@@ -30,6 +30,7 @@ Tensor& become(Tensor& self, const char* op, const Change& change) {
     AutogradMeta& meta = need_meta(self);
     meta.grad_fn = after.grad_fn();
     meta.output_nr = static_cast<uint32_t>(after.output_nr());
+    if (meta.retained) keep_gradient(meta);
   }
   // A view asks its base again: see Note [Views and in-place writes].
   impl.set_geometry(after.sizes(), after.strides(), after.storage_offset());

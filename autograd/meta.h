@@ -28,5 +28,7 @@ inline AutogradMeta* get_meta(const Tensor& tensor) {
 }
 /// Makes it when there is none.
 AutogradMeta& need_meta(const Tensor& tensor);
+/// Has `retained` be filled with the gradient at grad_fn: after each change of it, if there is one, and by retain_grad.
+void keep_gradient(AutogradMeta& meta);
 
 }  // namespace rush

@@ -81,6 +81,7 @@ void set_history(const Tensor& output, const intrusive_ptr<Node>& node) {
   meta.grad_fn = node;
   meta.output_nr = slot;
   meta.version = static_cast<uint32_t>(output._version());
+  if (RUSH_UNLIKELY(meta.retained)) keep_gradient(meta);
   output.impl()->set_requires_autograd(true);
 }
 

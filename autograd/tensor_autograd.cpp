@@ -97,24 +97,23 @@ void Tensor::set_data(const Tensor& other) const {
 
 namespace {
 
-struct RetainGradHook final : NodeHook {
+struct RetainGrad {
   std::shared_ptr<Tensor> total;
-  uint32_t slot;
-  RetainGradHook(std::shared_ptr<Tensor> total, uint32_t slot) : total(std::move(total)), slot(slot) {}
-  void operator()(Tensors& grads) override {
-    if (!grads[slot].defined()) return;
-    *total = total->defined() ? *total + grads[slot] : grads[slot].clone();
-  }
+  void operator()(const Tensor& grad) const { *total = total->defined() ? *total + grad : grad.clone(); }
 };
+using RetainGradHook = detail::TensorHook<RetainGrad>;
 
 }  // namespace
 
+void keep_gradient(AutogradMeta& meta) {
+  // A hook at the grad_fn before fills what nobody reads any more.
+  meta.retained = std::make_shared<Tensor>(meta.retained ? *meta.retained : Tensor());
+  meta.grad_fn->pre_hooks().push_back(std::make_unique<RetainGradHook>(RetainGrad{meta.retained}, meta.output_nr));
+}
+
 void Tensor::retain_grad() const {
   RUSH_CHECK(requires_grad(), "retain_grad: the tensor does not require a gradient");
-  if (is_leaf() || retains_grad()) return;
-  AutogradMeta& meta = need_meta(*this);
-  meta.retained = std::make_shared<Tensor>();
-  meta.grad_fn->pre_hooks().push_back(std::make_unique<RetainGradHook>(meta.retained, meta.output_nr));
+  if (!is_leaf() && !retains_grad()) keep_gradient(need_meta(*this));
 }
 
 bool Tensor::retains_grad() const {

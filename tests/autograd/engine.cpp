@@ -137,6 +137,39 @@ TEST_CASE("grad passes the hooks of the leaves that it is asked for") {
   CHECK_FALSE(x.grad().defined());
 }
 
+TEST_CASE("retain_grad keeps the gradient of the value after an in-place write, of the tensor or of its base") {
+  const Tensor x = leaf_of({1, 2});
+  const Tensor y = x * 3;
+  y.retain_grad();
+  y.mul_(2);
+  y.sum().backward();
+  CHECK(list(y.grad()) == std::vector<double>{1, 1});
+  CHECK(list(x.grad()) == std::vector<double>{6, 6});
+
+  const Tensor base = x * 3, view = base.select(0, 1);
+  base.retain_grad();
+  view.retain_grad();
+  view.mul_(2);
+  (base.sum() + view * 4).backward();
+  CHECK(list(base.grad()) == std::vector<double>{1, 5});
+  CHECK(view.grad().item<double>() == 4);
+
+  const Tensor turned = (x * 3).view({1, 2});
+  turned.retain_grad();
+  turned.t_();
+  turned.sum().backward();
+  CHECK(turned.grad().sizes() == IntArrayRef{2, 1});
+
+  const Tensor written = x * 3, part = written.select(0, 0);
+  part.retain_grad();
+  {
+    const NoGradGuard no_grad;
+    written.mul_(2);
+  }
+  part.backward();
+  CHECK(part.grad().item<double>() == 1);
+}
+
 TEST_CASE("A leaf that was frozen after the forward pass is given no gradient") {
   const Tensor x = leaf_of({1, 2}), w = leaf_of({3, 4}), y = x * w;
   w.requires_grad_(false);
