@@ -242,6 +242,9 @@ void register_index_ops(Registry& r) {
 Tensor Tensor::index_put(OptionalTensorList indices, const Tensor& values, bool accumulate) const {
   return ops::index_put(*this, indices, values, accumulate);
 }
+Tensor& Tensor::index_put_(OptionalTensorList indices, const Tensor& values, bool accumulate) const {
+  return ops::index_put_(self(), indices, values, accumulate);
+}
 Tensor Tensor::take(const Tensor& index) const { return ops::take(*this, index); }
 Tensor Tensor::put(const Tensor& index, const Tensor& source, bool accumulate) const {
   return ops::put(*this, index, source, accumulate);

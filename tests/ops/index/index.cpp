@@ -101,6 +101,14 @@ TEST_CASE("index_put: writes or adds, broadcasts values, and copes with aliases 
   CHECK(values(line) == Doubles{0, 0, 1, 2});
 }
 
+TEST_CASE("index_put_: a program written for libtorch adds by the method, with indices in braces") {
+  const Tensor x = zeros({3}, kFloat64);
+  x.index_put_({tensor({2, 0, 2})}, ones({3}, kFloat64), /*accumulate=*/true);
+  CHECK(values(x) == Doubles{1, 0, 2});
+  x.index_put_({tensor({2, 0})}, tensor({5.0, 6.0}, kFloat64), false);
+  CHECK(values(x) == Doubles{6, 0, 5});
+}
+
 TEST_CASE("index_put: many additions to few places, on several threads, equal a plain loop") {
   const int64_t n = 5000, width = 37;
   const Tensor at = zeros({n}, kInt64), source = zeros({n, width}, kFloat64);
