@@ -60,10 +60,10 @@ static Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, c
   const ScalarType dtype = result_type({self, vec1, vec2});
   const Scalar scale = scalar_of(alpha, dtype), keep = scalar_of(beta, dtype);
   const Tensor product = vec1.mul(scale).unsqueeze(1).mul(vec2);
-  if (!keep.equal(0)) return self.mul(keep).add(product);
+  if (!keep.equal(0)) return self.mul(keep).add(product).to(dtype);  // a factor of bool times a number is int64
   if (!self.requires_grad()) return product.to(dtype);
   // Zeros even where self is NaN, that have a gradient all the same.
-  return self.masked_fill(scalar_tensor(true, TensorOptions(kBool).device(self.device())), 0).add(product);
+  return self.masked_fill(scalar_tensor(true, TensorOptions(kBool).device(self.device())), 0).add(product).to(dtype);
 }
 
 static Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,

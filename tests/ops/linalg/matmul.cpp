@@ -189,6 +189,7 @@ TEST_CASE("addmm and its like: beta, alpha, broadcasting, in place") {
   const Tensor i = whole({2, 2}, kInt32, 1);
   check_equal(addmm(i, i, i, 0.7, 1.9), reference(i, i));
   CHECK(addr(ones({2, 2}, kBool), zeros({2}, kBool), ones({2}, kBool), 3, 2).scalar_type() == kBool);
+  CHECK(addr(ones({2, 2}, kBool), zeros({2}, kBool), ones({2}, kInt32)).scalar_type() == kInt32);
 }
 
 TEST_CASE("addmm_: a float32 takes products of 16-bit factors without rounding them") {
