@@ -51,7 +51,7 @@ const Stream& stream_for(const Node& node, const Stream& capturing) {
 }
 
 void run_hooks(std::vector<std::unique_ptr<NodeHook>>& hooks, Tensors& grads) {
-  for (auto& hook : hooks) (*hook)(grads);
+  for (size_t i = 0, count = hooks.size(); i < count; ++i) (*hooks[i])(grads);  // a hook may add others, for later
 }
 
 // While it lives, errors and profiles name the node, and then the outer one again, which may have started this pass.

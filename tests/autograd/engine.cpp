@@ -99,6 +99,18 @@ TEST_CASE("hooks see and replace gradients; removed ones do not run") {
   CHECK_THROWS_AS(ones({1}).register_hook([](const Tensor&) {}), Error);
 }
 
+TEST_CASE("a hook that registers others does not disturb those that are running; the new ones run in the next pass") {
+  const Tensor x = leaf_of({1, 2});
+  x.register_hook([&](const Tensor&) {
+    for (int i = 0; i < 50; ++i) x.register_hook([](const Tensor& grad) { return grad + 1; });
+  });
+  x.register_hook([](const Tensor& grad) { return grad * 10; });
+  x.sum().backward();
+  CHECK(list(x.grad()) == std::vector<double>{10, 10});
+  x.sum().backward();
+  CHECK(list(x.grad()) == std::vector<double>{70, 70});
+}
+
 TEST_CASE("retain_grad keeps the gradient of a tensor that is not a leaf") {
   const Tensor x = leaf_of({1, 2});
   const Tensor y = x * 3;
