@@ -50,8 +50,12 @@ const Stream& stream_for(const Node& node, const Stream& capturing) {
   return moves && dynamic_cast<const AccumulateGrad*>(&node) ? capturing : node.stream();
 }
 
-void run_hooks(std::vector<std::unique_ptr<NodeHook>>& hooks, Tensors& grads) {
-  for (size_t i = 0, count = hooks.size(); i < count; ++i) (*hooks[i])(grads);  // a hook may add others, for later
+// A hook may add others, for later, and may remove itself.
+void run_hooks(const std::vector<std::shared_ptr<NodeHook>>& hooks, Tensors& grads) {
+  for (size_t i = 0, count = hooks.size(); i < count; ++i) {
+    const std::shared_ptr<NodeHook> hook = hooks[i];
+    (*hook)(grads);
+  }
 }
 
 // While it lives, errors and profiles name the node, and then the outer one again, which may have started this pass.

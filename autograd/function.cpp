@@ -69,9 +69,10 @@ void record_outputs(Tensors& outputs, const Tensors& non_differentiable, const T
       node->add_output(output.defined() ? output : empty({0}));
       continue;
     }
-    // An input returned as it is must keep its own history.
-    if (output.requires_grad()) output = rush::detail::make_alias(output);
-    output.impl()->set_view(nullptr, ViewOrigin::None);
+    // An input returned as it is must keep its own history, and so must one of which a view is returned.
+    const bool is_of_input = output.requires_grad();
+    if (is_of_input) output = rush::detail::make_alias(output);
+    output.impl()->set_view(nullptr, is_of_input ? ViewOrigin::Function : ViewOrigin::None);
     set_history(output, node);
   }
 }

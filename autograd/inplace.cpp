@@ -91,6 +91,10 @@ void check_inplace(const Tensor& tensor, std::string_view name) {
   const TensorImpl* impl = tensor.impl();
   RUSH_CHECK(impl->view_origin() != ViewOrigin::NoGrad, op,
              ": a view that was made without recording is written in place while recording");
+  const TensorImpl* whole = impl->view_base() ? impl->view_base().get() : impl;
+  RUSH_CHECK(whole->view_origin() != ViewOrigin::Function, op,
+             ": an input that a Function returned, or a view of one, is written in place, which its backward would not "
+             "know of; clone it first");
   if (impl->view_base()) {
     RUSH_CHECK(impl->view_origin() != ViewOrigin::MultiOutput, op,
                ": the output of an operator that returns several views is written in place; clone it first");

@@ -20,7 +20,7 @@ struct AutogradMeta final : AutogradMetaBase {
   Node* accumulator = nullptr;
   std::mutex accumulator_mutex;
   /// A leaf's hooks; those of other tensors go to their grad_fn at once.
-  std::vector<std::unique_ptr<NodeHook>> hooks;
+  std::vector<std::shared_ptr<NodeHook>> hooks;
 };
 
 inline AutogradMeta* get_meta(const Tensor& tensor) {

@@ -91,8 +91,8 @@ class Node : public IntrusiveTarget {
   // The stream that the forward call ran on, which `apply` runs on too; no queue where it was on the CPU.
   const Stream& stream() const { return stream_; }
   // Called before `apply` with the gradients that go in, and after it with those that come out.
-  std::vector<std::unique_ptr<NodeHook>>& pre_hooks() { return pre_hooks_; }
-  std::vector<std::unique_ptr<NodeHook>>& post_hooks() { return post_hooks_; }
+  std::vector<std::shared_ptr<NodeHook>>& pre_hooks() { return pre_hooks_; }
+  std::vector<std::shared_ptr<NodeHook>>& post_hooks() { return post_hooks_; }
 
   // The operator call that made this node and its stack; null unless anomaly mode was on (autograd/debug/anomaly.h).
   const std::shared_ptr<const ForwardCall>& forward_call() const { return forward_call_; }
@@ -111,8 +111,8 @@ class Node : public IntrusiveTarget {
   SmallList<Edge, 2> next_edges_;
   SmallList<GradMetadata, 1> outputs_;
   Stream stream_;
-  std::vector<std::unique_ptr<NodeHook>> pre_hooks_;   // on the gradients of the outputs, before apply
-  std::vector<std::unique_ptr<NodeHook>> post_hooks_;  // on the gradients of the inputs, after apply
+  std::vector<std::shared_ptr<NodeHook>> pre_hooks_;   // on the gradients of the outputs, before apply
+  std::vector<std::shared_ptr<NodeHook>> post_hooks_;  // on the gradients of the inputs, after apply
   std::shared_ptr<const ForwardCall> forward_call_;
 };
 

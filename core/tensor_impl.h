@@ -25,6 +25,7 @@ enum class ViewOrigin : uint8_t {
   Single,       // a view of `view_base`
   MultiOutput,  // one of several views that one operator returned (split, unbind)
   NoGrad,       // made while grad mode was off: it requires a gradient where its base did, and none flows through it
+  Function,     // an input of an autograd::Function, or a view of one, that the Function returned
 };
 
 class TensorImpl : public IntrusiveTarget {

@@ -111,6 +111,19 @@ TEST_CASE("a hook that registers others does not disturb those that are running;
   CHECK(list(x.grad()) == std::vector<double>{70, 70});
 }
 
+TEST_CASE("a hook may remove itself") {
+  const Tensor x = leaf_of({1, 2});
+  unsigned id = 0;
+  const std::vector<double> factors(100, 2.0);  // of the hook, which are read after it has gone
+  id = x.register_hook([&id, &x, factors](const Tensor& grad) {
+    x.remove_hook(id);
+    return grad * factors[99];
+  });
+  x.sum().backward();
+  x.sum().backward();
+  CHECK(list(x.grad()) == std::vector<double>{3, 3});
+}
+
 TEST_CASE("retain_grad keeps the gradient of a tensor that is not a leaf") {
   const Tensor x = leaf_of({1, 2});
   const Tensor y = x * 3;

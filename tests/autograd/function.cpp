@@ -51,6 +51,11 @@ struct Identity : autograd::Function<Identity> {
   static Tensors backward(AutogradContext*, Tensors g) { return {g[0] * 3}; }
 };
 
+struct Head : autograd::Function<Head> {  // the first two of three
+  static Tensor forward(AutogradContext*, const Tensor& x) { return x.narrow(0, 0, 2); }
+  static Tensors backward(AutogradContext*, Tensors g) { return {cat({g[0] * 7, zeros({1})})}; }
+};
+
 struct Counted : autograd::Function<Counted> {
   static inline int backwards = 0;
   static Tensor forward(AutogradContext*, const Tensor& x) { return x * 2; }
@@ -117,6 +122,22 @@ TEST_CASE("an input returned as it is keeps its own history") {
   CHECK(x.is_leaf());
   (y + x).sum().backward();
   CHECK(x.grad().item<double>() == 4);
+}
+
+TEST_CASE("what a Function returns of its inputs' memory is not written in place while recording") {
+  const Tensor x = ones({3}, requires_grad());
+  const Tensor y = x * 1, same = Identity::apply(y), head = Head::apply(y);
+  for (const Tensor& output : {same, head, head.narrow(0, 1, 1)}) {
+    CHECK_THROWS_WITH_AS(output.mul_(3), doctest::Contains("an input that a Function returned"), Error);
+  }
+  {
+    const NoGradGuard no_grad;
+    CHECK_NOTHROW(head.mul_(1));
+  }
+  const Tensor copy = head.clone();
+  copy.mul_(3);
+  copy.sum().backward();
+  CHECK(x.grad().equal(tensor({21.0f, 21.0f, 0.0f})));
 }
 
 TEST_CASE("backward must return a gradient for every argument of forward") {
