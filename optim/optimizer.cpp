@@ -25,17 +25,9 @@ Optimizer::Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::
                    "and register_module were called for");
 }
 
-// Graphs that hold the numbers find their optimiser through them.
-Optimizer::Optimizer(Optimizer&& other) noexcept
-    : param_groups_(std::move(other.param_groups_)),
-      state_(std::move(other.state_)),
-      defaults_(std::move(other.defaults_)),
-      device_numbers_(std::move(other.device_numbers_)),
-      found_inf_(std::move(other.found_inf_)),
-      was_stepped_(other.was_stepped_) {
-  if (device_numbers_) device_numbers_->set_owner(this);
-}
+Optimizer::Optimizer(Optimizer&& other) noexcept { *this = std::move(other); }
 
+// Graphs that hold the numbers find their optimiser through them.
 Optimizer& Optimizer::operator=(Optimizer&& other) noexcept {
   if (this == &other) return *this;
   if (device_numbers_) device_numbers_->set_owner(nullptr);
@@ -78,8 +70,8 @@ std::vector<Tensor> Optimizer::parameters() const {
   return all;
 }
 
-void Optimizer::zero_grad(bool set_to_none) {
-  for (const Tensor& param : parameters()) {
+void detail::zero_grads(const std::vector<Tensor>& params, bool set_to_none) {
+  for (const Tensor& param : params) {
     if (!param.grad().defined()) continue;
     Tensor& grad = param.mutable_grad();
     grad = set_to_none ? Tensor() : grad.detach().zero_();
@@ -168,15 +160,9 @@ StateDict Optimizer::state_dict() const {
   return dict;
 }
 
-void Optimizer::save(serialize::OutputArchive& archive) const {
-  for (const auto& item : state_dict()) archive.write(item.key(), item.value());
-}
+void Optimizer::save(serialize::OutputArchive& archive) const { serialize::save_state(archive, state_dict()); }
 
-void Optimizer::load(const serialize::InputArchive& archive) {
-  StateDict dict("state");
-  for (auto& [name, tensor] : archive.tensors()) dict.insert(name, std::move(tensor));
-  load_state_dict(dict);
-}
+void Optimizer::load(const serialize::InputArchive& archive) { load_state_dict(serialize::load_state(archive)); }
 
 void Optimizer::load_state_dict(const StateDict& dict) {
   StateFields fields(dict);

@@ -98,6 +98,11 @@ class OptimizerParamGroup {
   std::optional<double> initial_lr_;
 };
 
+namespace detail {
+// As Optimizer::zero_grad.
+void zero_grads(const std::vector<Tensor>& params, bool set_to_none);
+}  // namespace detail
+
 class Optimizer {
  public:
   using LossClosure = std::function<Tensor()>;
@@ -117,7 +122,7 @@ class Optimizer {
   /// changed nothing: Note [All of a step or nothing of it].
   virtual Tensor step(LossClosure closure = nullptr) = 0;
   /// Drops all gradients, or fills them with zero.
-  void zero_grad(bool set_to_none = true);
+  void zero_grad(bool set_to_none = true) { detail::zero_grads(parameters(), set_to_none); }
 
   /// Whether a step can leave it to the device to skip it: all groups are capturable.
   bool step_supports_amp_scaling() const;

@@ -43,12 +43,4 @@ void take_from_owners(const std::vector<Tensor>& params, const distributed::Grou
   for (const distributed::WorkPtr& work : works) work->wait();
 }
 
-void zero_grads(const std::vector<Tensor>& params, bool set_to_none) {
-  for (const Tensor& param : params) {
-    if (!param.grad().defined()) continue;
-    Tensor& grad = param.mutable_grad();
-    grad = set_to_none ? Tensor() : grad.detach().zero_();
-  }
-}
-
 }  // namespace rush::optim::detail

@@ -17,8 +17,6 @@ std::vector<int> owners_of(const std::vector<Tensor>& params, const distributed:
 std::vector<Tensor> own_params(const std::vector<Tensor>& params, const distributed::Group& group);
 // Each parameter becomes what it is on its owner.
 void take_from_owners(const std::vector<Tensor>& params, const distributed::Group& group);
-// As Optimizer::zero_grad.
-void zero_grads(const std::vector<Tensor>& params, bool set_to_none);
 
 }  // namespace detail
 
