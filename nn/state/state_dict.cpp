@@ -13,13 +13,13 @@ constexpr ScalarType kDtype<int64_t> = kInt64;
 template <>
 constexpr ScalarType kDtype<bool> = kBool;
 
-std::string joined(const std::vector<std::string>& parts) {
+}  // namespace
+
+std::string detail::joined(const std::vector<std::string>& parts, const char* separator) {
   std::string all;
-  for (const std::string& part : parts) all += (all.empty() ? "" : ", ") + part;
+  for (const std::string& part : parts) all += (all.empty() ? "" : separator) + part;
   return all;
 }
-
-}  // namespace
 
 StateFields::StateFields(const StateDict& dict) : in_(&dict) {
   for (const StateDict::Item& item : dict) left_.insert(item.key());
@@ -191,16 +191,14 @@ void StateFields::rows(std::string_view name, std::deque<Tensor>& values, const 
 }
 
 void StateFields::finish(std::string_view who) const {
-  const std::vector<std::string> extra(left_.begin(), left_.end());
   std::vector<std::string> parts;
-  if (!missing_.empty()) parts.push_back("missing: " + joined(missing_));
-  if (!extra.empty()) parts.push_back("unexpected: " + joined(extra));
-  if (!wrong_.empty()) parts.push_back("wrong: " + joined(wrong_));
-  RUSH_CHECK_VALUE(parts.empty(), who, ": the state dict does not fit; ", [&] {
-    std::string all;
-    for (const std::string& part : parts) all += (all.empty() ? "" : "; ") + part;
-    return all;
-  }());
+  const auto add = [&](const char* what, const std::vector<std::string>& names) {
+    if (!names.empty()) parts.push_back(what + detail::joined(names, ", "));
+  };
+  add("missing: ", missing_);
+  add("unexpected: ", {left_.begin(), left_.end()});
+  add("wrong: ", wrong_);
+  RUSH_CHECK_VALUE(parts.empty(), who, ": the state dict does not fit; ", detail::joined(parts, "; "));
 }
 
 }  // namespace rush

@@ -22,6 +22,10 @@ namespace rush {
 // and loading.
 using StateDict = OrderedDict<std::string, Tensor>;
 
+namespace detail {
+std::string joined(const std::vector<std::string>& parts, const char* separator);
+}  // namespace detail
+
 /// One pass over named members: it either writes them into a StateDict or reads them from one. Reading goes on after a
 /// failure, leaving such a member alone; `finish` reports all of them at once.
 class StateFields {

@@ -54,18 +54,18 @@ const Tensor& only(const StateDict& dict) {
   return *value;
 }
 
-template <class T>
-StateDict list_state(const T* values, size_t size) {
-  return {{"", tensor(ArrayRef<T>(values, size), scalar_type_of<T>)}};
+StateDict state_of_bytes(const void* bytes, size_t size) {
+  return {{"", tensor(ArrayRef<uint8_t>(static_cast<const uint8_t*>(bytes), size), kUInt8)}};
 }
 
-template <class T>
-std::vector<T> list_from_state(const StateDict& dict) {
+// As a container of bytes or characters.
+template <class Bytes>
+Bytes bytes_of_state(const StateDict& dict) {
   const Tensor& list = only(dict);
-  RUSH_CHECK_VALUE(list.scalar_type() == scalar_type_of<T> && list.dim() == 1, "is ", list.scalar_type(), " ",
-                   list.sizes(), " instead of a list of ", scalar_type_of<T>);
-  const T* begin = list.data_ptr<T>();
-  return {begin, begin + list.numel()};
+  RUSH_CHECK_VALUE(list.scalar_type() == kUInt8 && list.dim() == 1, "is ", list.scalar_type(), " ", list.sizes(),
+                   " instead of a list of ", kUInt8);
+  const auto* begin = list.data_ptr<uint8_t>();
+  return Bytes(begin, begin + list.numel());
 }
 
 class GeneratorPart final : public Checkpoint::Part {
@@ -75,10 +75,10 @@ class GeneratorPart final : public Checkpoint::Part {
   StateDict state() const override {
     const std::lock_guard<std::mutex> lock(generator_.mutex());
     const std::vector<uint8_t> bytes = generator_.get_state();
-    return list_state(bytes.data(), bytes.size());
+    return state_of_bytes(bytes.data(), bytes.size());
   }
   void load(const StateDict& dict) override {
-    read_ = list_from_state<uint8_t>(dict);
+    read_ = bytes_of_state<std::vector<uint8_t>>(dict);
     generator_.clone().set_state(read_);
   }
   void commit() override {
@@ -95,13 +95,8 @@ class TextPart final : public Checkpoint::Part {
  public:
   explicit TextPart(std::string& value) : value_(value) {}
   bool only_prepares() const override { return true; }
-  StateDict state() const override {
-    return list_state(reinterpret_cast<const uint8_t*>(value_.data()), value_.size());
-  }
-  void load(const StateDict& dict) override {
-    const std::vector<uint8_t> bytes = list_from_state<uint8_t>(dict);
-    read_.assign(bytes.begin(), bytes.end());
-  }
+  StateDict state() const override { return state_of_bytes(value_.data(), value_.size()); }
+  void load(const StateDict& dict) override { read_ = bytes_of_state<std::string>(dict); }
   void commit() override { value_.swap(read_); }
 
  private:
@@ -114,10 +109,9 @@ class ExpectedPart final : public Checkpoint::Part {
   ExpectedPart(std::string name, std::string text, std::vector<std::string>* changes)
       : name_(std::move(name)), text_(std::move(text)), changes_(changes) {}
   bool only_prepares() const override { return true; }
-  StateDict state() const override { return list_state(reinterpret_cast<const uint8_t*>(text_.data()), text_.size()); }
+  StateDict state() const override { return state_of_bytes(text_.data(), text_.size()); }
   void load(const StateDict& dict) override {
-    const std::vector<uint8_t> bytes = list_from_state<uint8_t>(dict);
-    const std::string saved(bytes.begin(), bytes.end());
+    const auto saved = bytes_of_state<std::string>(dict);
     noted_ = false;
     if (saved == text_) return;
     const std::string difference = str("saved with '", saved, "', now '", text_, "'");
@@ -162,12 +156,6 @@ class FieldPart final : public Checkpoint::Part {
   T read_{};
 };
 
-std::string joined(const std::vector<std::string>& problems) {
-  std::string all;
-  for (const std::string& each : problems) all += (all.empty() ? "" : "; ") + each;
-  return all;
-}
-
 // Whether it fits; if not, `misfit` says why.
 bool load_part(Checkpoint::Part& part, const StateDict& dict, std::string& misfit) {
   try {
@@ -182,11 +170,6 @@ bool load_part(Checkpoint::Part& part, const StateDict& dict, std::string& misfi
 std::string full_name(const std::string& part, const std::string& key) { return key.empty() ? part : part + "." + key; }
 
 }  // namespace
-
-Checkpoint::Checkpoint() = default;
-Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
-Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
-Checkpoint::~Checkpoint() = default;
 
 Checkpoint& Checkpoint::add(const std::string& name, std::unique_ptr<Part> part) {
   RUSH_CHECK_VALUE(!name.empty() && name.find('.') == std::string::npos, "Checkpoint: '", name,
@@ -273,7 +256,7 @@ void Checkpoint::load(const std::string& path) {
       for (size_t i = 0; i < parts_.size(); ++i) {
         if (!misfits[i].empty()) problems.push_back(parts_[i].name + ": " + misfits[i]);
       }
-      RUSH_CHECK_VALUE(problems.empty(), path, ": the checkpoint does not fit; ", joined(problems));
+      RUSH_CHECK_VALUE(problems.empty(), path, ": the checkpoint does not fit; ", detail::joined(problems, "; "));
     } catch (...) {
       dicts.clear();  // there may be little memory left to undo with
       for (Part* part : loaded) part->undo();

@@ -43,10 +43,9 @@ class Checkpoint {
     virtual void undo() {}
   };
 
-  Checkpoint();
-  Checkpoint(Checkpoint&&) noexcept;
-  Checkpoint& operator=(Checkpoint&&) noexcept;
-  ~Checkpoint();
+  Checkpoint() = default;
+  Checkpoint(Checkpoint&&) noexcept = default;
+  Checkpoint& operator=(Checkpoint&&) noexcept = default;
 
   /// All throw ValueError for a name that is empty, has a dot or is taken.
   Checkpoint& add(const std::string& name, std::unique_ptr<Part> part);
