@@ -263,11 +263,10 @@ void StepLists::take(Batch& batch) {
 
 void StepLists::run() {
   prepare();
-  for (Batch& batch : batches_) {
-    if (batch.step.composed) take(batch);
-  }
-  for (Batch& batch : batches_) {
-    if (!batch.step.composed) take(batch);
+  for (const bool composed : {true, false}) {
+    for (Batch& batch : batches_) {
+      if (batch.step.composed == composed) take(batch);
+    }
   }
   finish();
 }

@@ -82,13 +82,9 @@ class DescribedOptions : public OptimizerCloneableOptions<Derived> {
   double get_lr() const override { return self().lr(); }
   void set_lr(double value) override { self().lr(value); }
   std::optional<double> get_momentum() const override {
-    if constexpr (requires { self().betas(); }) {
-      return std::get<0>(self().betas());
-    } else if constexpr (requires { self().momentum(); }) {
-      return self().momentum();
-    } else {
-      return std::nullopt;
-    }
+    if constexpr (requires { self().betas(); }) return std::get<0>(self().betas());
+    if constexpr (requires { self().momentum(); }) return self().momentum();
+    return std::nullopt;
   }
   void set_momentum(double value) override {
     if constexpr (requires { self().betas(); }) {
@@ -98,11 +94,8 @@ class DescribedOptions : public OptimizerCloneableOptions<Derived> {
     }
   }
   bool get_capturable() const override {
-    if constexpr (requires { self().capturable(); }) {
-      return self().capturable();
-    } else {
-      return false;
-    }
+    if constexpr (requires { self().capturable(); }) return self().capturable();
+    return false;
   }
   std::vector<double> device_numbers() const override {
     OptionNumbers all;
