@@ -74,11 +74,6 @@ class RandomSampler final : public Sampler<> {
 
 /// What is asked of a dataset that is not asked for particular examples.
 struct CustomBatchRequest {
-  CustomBatchRequest() = default;
-  CustomBatchRequest(const CustomBatchRequest&) = default;
-  CustomBatchRequest(CustomBatchRequest&&) noexcept = default;
-  CustomBatchRequest& operator=(const CustomBatchRequest&) = default;
-  CustomBatchRequest& operator=(CustomBatchRequest&&) noexcept = default;
   virtual ~CustomBatchRequest() = default;
   /// How many examples it asks for.
   virtual size_t size() const = 0;

@@ -53,13 +53,6 @@ class BatchDataset {
   MapDataset<Self, TransformType> map(TransformType transform) && {
     return {static_cast<Self&&>(*this), std::move(transform)};
   }
-
- protected:
-  BatchDataset() = default;
-  BatchDataset(const BatchDataset&) = default;
-  BatchDataset(BatchDataset&&) noexcept = default;
-  BatchDataset& operator=(const BatchDataset&) = default;
-  BatchDataset& operator=(BatchDataset&&) noexcept = default;
 };
 
 /// One example at a time: derive from it, and write `get` and `size`.
