@@ -151,13 +151,6 @@ void append(std::string& out, const Placement& placement) {
   out += placement.is_shard() ? str("Shard(", placement.dim, ")") : placement.is_partial() ? "Partial" : "Replicate";
 }
 
-void append(std::string& out, const Placements& placements) {
-  const char* separator = "";
-  out += '(';
-  for (const Placement& each : placements) out += str(std::exchange(separator, ", "), each);
-  out += ')';
-}
-
 DTensor::DTensor(const Tensor& tensor) : Tensor(tensor) {
   RUSH_CHECK_TYPE(is_dtensor(tensor),
                   "DTensor: the tensor is not distributed; distribute_tensor and DTensor::from_local make one that is");

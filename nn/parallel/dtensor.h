@@ -43,7 +43,6 @@ constexpr Placement Replicate() { return {}; }                        // the sam
 constexpr Placement Partial() { return {Placement::Kind::Partial}; }  // summands
 using Placements = std::vector<Placement>;                            // one for each dimension of the mesh
 void append(std::string& out, const Placement& placement);            // "Shard(0)", "Replicate", "Partial"
-void append(std::string& out, const Placements& placements);          // "(Shard(0), Replicate)"
 
 /// A handle on a tensor that is distributed; as a Tensor it goes wherever tensors go. The functions are differentiable.
 /// torch.distributed.tensor.DTensor.
