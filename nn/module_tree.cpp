@@ -149,12 +149,7 @@ void Module::zero_grad(bool set_to_none) {
   for (auto& parameter : parameters_) {
     if (!parameter->defined() || !parameter->grad().defined()) continue;
     Tensor& grad = parameter->mutable_grad();
-    if (set_to_none) {
-      grad.reset();
-    } else {
-      grad = grad.detach();
-      grad.zero_();
-    }
+    grad = set_to_none ? Tensor() : grad.detach().zero_();
   }
 }
 

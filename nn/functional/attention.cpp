@@ -144,8 +144,7 @@ std::tuple<Tensor, Tensor> attention_of_batch(const Tensor& query, const Tensor&
     std::tie(out, weights) = attend_with_weights(heads, mask, dropout_p);
     if (o.average_attn_weights()) weights = weights.mean({1});
   } else {
-    const std::optional<Tensor> given_mask = mask.defined() ? std::optional(mask) : std::nullopt;
-    out = scaled_dot_product_attention(heads.query, heads.key, heads.value, given_mask, dropout_p);
+    out = scaled_dot_product_attention(heads.query, heads.key, heads.value, optional_tensor(mask), dropout_p);
   }
   out = out.permute({2, 0, 1, 3}).reshape({length, batch, embed_dim});  // (N, heads, L, E / heads) -> (L, N, E)
   return {linear(out, o.out_proj_weight(), o.out_proj_bias()), weights};

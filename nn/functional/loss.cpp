@@ -7,6 +7,7 @@
 #include "core/error/warning.h"
 #include "core/ops/nn/ctc_loss.h"
 #include "core/ops/nn/loss.h"
+#include "core/ops/nn/loss_reduction.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/compare.h"
@@ -15,6 +16,7 @@
 namespace rush::nn::functional {
 
 using enumtype::reduction_get_enum;
+using rush::detail::reduce_loss;
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const CrossEntropyFuncOptions& o) {
   return cross_entropy_loss(input, target, optional_tensor(o.weight()), reduction_get_enum(o.reduction()),
@@ -91,15 +93,6 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, const M
   return rush::multilabel_margin_loss(input, target, reduction_get_enum(o.reduction()));
 }
 
-namespace {
-
-Tensor reduced(const Tensor& losses, const reduction_t& reduction) {
-  if (enumtype::holds<enumtype::kMean>(reduction)) return losses.mean();
-  return enumtype::holds<enumtype::kSum>(reduction) ? losses.sum() : losses;
-}
-
-}  // namespace
-
 // The variances, with a dimension for each of the input's.
 static Tensor checked_variance(const Tensor& input, const Tensor& var) {
   RUSH_CHECK_VALUE(!var.lt(0).any().item<bool>(), "gaussian_nll_loss: a variance is negative");
@@ -126,7 +119,7 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
   }
   Tensor losses = (variance.log() + (input - target).square() / variance) * 0.5;
   if (o.full()) losses = losses + 0.5 * std::log(2 * std::numbers::pi);
-  return reduced(losses, o.reduction());
+  return reduce_loss(losses, reduction_get_enum(o.reduction()));
 }
 
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
@@ -147,7 +140,7 @@ Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
                    target.sizes());
   const Tensor losses =
       rush::binary_cross_entropy_with_logits(input, target, optional_tensor(o.weight()), {}, Reduction::None);
-  return reduced(losses.mean({-1}), o.reduction());
+  return reduce_loss(losses.mean({-1}), reduction_get_enum(o.reduction()));
 }
 
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
@@ -173,7 +166,7 @@ Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& pos
   };
   Tensor apart = distance(anchor, negative);
   if (o.swap()) apart = minimum(apart, distance(positive, negative));
-  return reduced((distance(anchor, positive) - apart + o.margin()).clamp_min(0), o.reduction());
+  return reduce_loss((distance(anchor, positive) - apart + o.margin()).clamp_min(0), reduction_get_enum(o.reduction()));
 }
 
 }  // namespace rush::nn::functional

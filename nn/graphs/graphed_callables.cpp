@@ -10,6 +10,14 @@
 
 namespace rush::graphs {
 
+static std::vector<Tensor> those_with_gradients(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> some;
+  for (const Tensor& t : tensors) {
+    if (t.requires_grad()) some.push_back(t);
+  }
+  return some;
+}
+
 namespace detail {
 
 struct CallableGraphs {
@@ -24,10 +32,7 @@ struct CallableGraphs {
 
   // What gradients are asked for.
   std::vector<Tensor> sources() const {
-    std::vector<Tensor> all;
-    for (const Tensor& input : inputs) {
-      if (input.requires_grad()) all.push_back(input);
-    }
+    std::vector<Tensor> all = those_with_gradients(inputs);
     all.insert(all.end(), parameters.begin(), parameters.end());
     return all;
   }
@@ -38,14 +43,6 @@ struct CallableGraphs {
 namespace {
 
 using detail::CallableGraphs;
-
-std::vector<Tensor> those_with_gradients(const std::vector<Tensor>& tensors) {
-  std::vector<Tensor> some;
-  for (const Tensor& t : tensors) {
-    if (t.requires_grad()) some.push_back(t);
-  }
-  return some;
-}
 
 std::vector<Tensor> ones_for(const std::vector<Tensor>& outputs) {
   std::vector<Tensor> ones;
