@@ -131,14 +131,7 @@ Module& Module::operator=(const Module& other) {
   is_training_ = other.is_training_;
   return *this;
 }
-Module::Module(Module&& other) noexcept
-    : parameters_(std::move(other.parameters_)),
-      buffers_(std::move(other.buffers_)),
-      children_(std::move(other.children_)),
-      name_(std::move(other.name_)),
-      is_training_(other.is_training_) {
-  adopt_children();
-}
+Module::Module(Module&& other) noexcept { *this = std::move(other); }
 Module& Module::operator=(Module&& other) noexcept {
   release_children();
   parameters_ = std::move(other.parameters_);
@@ -152,14 +145,14 @@ Module& Module::operator=(Module&& other) noexcept {
 void Module::adopt_children() noexcept {
   if (children_.is_empty()) return;
   const std::lock_guard lock(parents_mutex());
-  for (auto& child : children_) child.value()->parent_.module = this;
+  for (auto& child : children_) child.value()->parent_.value = this;
 }
 
 void Module::release_children() noexcept {
   if (children_.is_empty()) return;
   const std::lock_guard lock(parents_mutex());
   for (auto& child : children_) {
-    if (child.value()->parent_.module == this) child.value()->parent_.module = nullptr;
+    if (child.value()->parent_.value == this) child.value()->parent_.value = nullptr;
   }
 }
 
@@ -168,8 +161,8 @@ std::string Module::path() const {
   const std::lock_guard lock(parents_mutex());
   std::vector<std::string> names;
   const Module* module = this;
-  while (module->parent_.module && names.size() < kDeepest) {
-    const Module* parent = module->parent_.module;
+  while (module->parent_.value && names.size() < kDeepest) {
+    const Module* parent = module->parent_.value;
     for (const auto& child : parent->children_) {
       if (child.value().get() != module) continue;
       names.push_back(child.key());
@@ -192,7 +185,7 @@ void ModuleScope::begin(const Module& module) {
 }
 
 void Module::set_forward_observer(std::shared_ptr<ForwardObserver> observer) {
-  observer_.observer = std::move(observer);
+  observer_.value = std::move(observer);
   ModuleScope::has_observers_ = true;
 }
 
@@ -306,13 +299,13 @@ void Module::add_child(std::string name, std::shared_ptr<Module> module) {
                    "' is the module that it would be below, or contains it");
   Module& added = *children_.insert(std::move(name), std::move(module));
   const std::lock_guard lock(parents_mutex());
-  added.parent_.module = this;
+  added.parent_.value = this;
 }
 
 bool Module::is_below(const Module& other) const {
   const std::lock_guard lock(parents_mutex());
   const Module* above = this;
-  while (above && above != &other) above = above->parent_.module;
+  while (above && above != &other) above = above->parent_.value;
   return above;
 }
 

@@ -142,7 +142,7 @@ class Module : public std::enable_shared_from_this<Module> {
 
   /// What sees the forward calls of this module; null for most. A copy of the module has none. Note [Forward
   /// observers].
-  const std::shared_ptr<ForwardObserver>& forward_observer() const { return observer_.observer; }
+  const std::shared_ptr<ForwardObserver>& forward_observer() const { return observer_.value; }
   void set_forward_observer(std::shared_ptr<ForwardObserver> observer);
 
  protected:
@@ -156,19 +156,13 @@ class Module : public std::enable_shared_from_this<Module> {
   friend class detail::ModuleWalk;
   friend std::ostream& operator<<(std::ostream& stream, const Module& module);
 
-  // The module that registered this one last. A copy of a module is registered nowhere.
-  struct Parent {
-    Parent() = default;
-    Parent(const Parent&) {}
-    Parent& operator=(const Parent&) { return *this; }
-    const Module* module = nullptr;
-  };
-
-  struct Observer {
-    Observer() = default;
-    Observer(const Observer&) {}
-    Observer& operator=(const Observer&) { return *this; }
-    std::shared_ptr<ForwardObserver> observer;
+  // What a copy of a module has none of.
+  template <class T>
+  struct NotCopied {
+    NotCopied() = default;
+    NotCopied(const NotCopied&) {}
+    NotCopied& operator=(const NotCopied&) { return *this; }
+    T value{};
   };
 
   void add_child(std::string name, std::shared_ptr<Module> module);
@@ -187,8 +181,8 @@ class Module : public std::enable_shared_from_this<Module> {
   OrderedDict<std::string, Tensor> buffers_{"Buffer"};
   OrderedDict<std::string, std::shared_ptr<Module>> children_{"Submodule"};
   mutable std::string name_;
-  Parent parent_;
-  Observer observer_;
+  NotCopied<const Module*> parent_;  // that registered this one last
+  NotCopied<std::shared_ptr<ForwardObserver>> observer_;
   bool is_training_ = true;
   std::shared_ptr<Module> next_destroyed_;  // in the list of those that wait for ~Module
 };
