@@ -104,26 +104,19 @@ class OrderedDict {
     items_.clear();
   }
   /// Copies, in the order in which they were inserted.
-  std::vector<Key> keys() const {
-    std::vector<Key> keys;
-    keys.reserve(size());
-    for (const Item& item : items_) keys.push_back(item.key());
-    return keys;
-  }
-  std::vector<Value> values() const {
-    std::vector<Value> values;
-    values.reserve(size());
-    for (const Item& item : items_) values.push_back(item.value());
-    return values;
-  }
-  std::vector<std::pair<Key, Value>> pairs() const {
-    std::vector<std::pair<Key, Value>> pairs;
-    pairs.reserve(size());
-    for (const Item& item : items_) pairs.push_back(item.pair());
-    return pairs;
-  }
+  std::vector<Key> keys() const { return each(&Item::key); }
+  std::vector<Value> values() const { return each<Value>(&Item::value); }
+  std::vector<std::pair<Key, Value>> pairs() const { return each(&Item::pair); }
 
  private:
+  template <class Part>
+  std::vector<Part> each(const Part& (Item::*part)() const noexcept) const {
+    std::vector<Part> parts;
+    parts.reserve(size());
+    for (const Item& item : items_) parts.push_back((item.*part)());
+    return parts;
+  }
+
   std::unordered_map<Key, size_t> index_;
   std::vector<Item> items_;
   std::string key_description_;
