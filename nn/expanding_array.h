@@ -64,18 +64,13 @@ class ExpandingArrayWithOptionalElem : public detail::ExpandedValues<D, std::opt
 
 /// [3, 3]; of one dimension the number alone. What may be left out prints as None.
 template <class Stream, size_t D, class T>
-requires requires(Stream& s, const T& t) { s << t << std::string(); }
-Stream& operator<<(Stream& stream, const ExpandingArray<D, T>& values) {
-  for (size_t i = 0; i < D; ++i) stream << (i > 0 ? ", " : D > 1 ? "[" : "") << values[i];
-  if (D > 1) stream << ']';
-  return stream;
-}
-template <class Stream, size_t D>
 requires requires(Stream& s) { s << std::string(); }
-Stream& operator<<(Stream& stream, const ExpandingArrayWithOptionalElem<D>& values) {
+Stream& operator<<(Stream& stream, const detail::ExpandedValues<D, T>& values) {
   for (size_t i = 0; i < D; ++i) {
     stream << (i > 0 ? ", " : D > 1 ? "[" : "");
-    if (values[i]) {
+    if constexpr (!requires { stream << *values[i]; }) {
+      stream << values[i];
+    } else if (values[i]) {
       stream << *values[i];
     } else {
       stream << "None";
