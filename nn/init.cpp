@@ -63,9 +63,7 @@ Tensor eye_(Tensor matrix) {
   RUSH_CHECK_VALUE(matrix.dim() == 2, "eye_: expected a matrix, got shape ", matrix.sizes());
   const NoGradGuard no_grad;
   matrix.zero_();
-  // The diagonal, as a view.
-  const int64_t length = std::min(matrix.size(0), matrix.size(1));
-  matrix.as_strided(length, matrix.stride(0) + matrix.stride(1)).fill_(1);
+  matrix.diagonal().fill_(1);
   return matrix;
 }
 
