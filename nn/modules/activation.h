@@ -54,17 +54,10 @@ RUSH_FORALL_DIMENSION_ACTIVATIONS(RUSH_ACTIVATION)
 RUSH_OPTIONS_MODULE(RReLU)
 /// torch.nn.Threshold.
 RUSH_OPTIONS_MODULE(Threshold)
+/// Softmax over the channels of (N, C, H, W) or (C, H, W). torch.nn.Softmax2d.
+RUSH_PLAIN_ACTIVATION(Softmax2d, softmax)
 #undef RUSH_PLAIN_ACTIVATION
 #undef RUSH_ACTIVATION
-
-/// Softmax over the channels of (N, C, H, W) or (C, H, W). torch.nn.Softmax2d.
-class Softmax2dImpl : public Cloneable<Softmax2dImpl> {
- public:
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& input);
-};
-RUSH_MODULE(Softmax2d);
 
 /// Parameter weight (num_parameters), `init` at first. He et al., "Delving deep into rectifiers" (2015).
 /// torch.nn.PReLU.

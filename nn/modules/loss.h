@@ -54,16 +54,7 @@ RUSH_FORALL_TRIPLE_LOSSES(RUSH_LOSS_MODULE)
 #undef RUSH_LOSS_MODULE
 
 /// torch.nn.CTCLoss: see functional::ctc_loss.
-class CTCLossImpl : public Cloneable<CTCLossImpl> {
- public:
-  explicit CTCLossImpl(const CTCLossOptions& options = {}) : options(options) {}
-  void reset() override {}
-  void pretty_print(std::ostream& stream) const override;
-  Tensor forward(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
-                 const Tensor& target_lengths);
-
-  CTCLossOptions options;
-};
-RUSH_MODULE(CTCLoss);
+RUSH_OPTIONS_MODULE_WITH(CTCLoss, Tensor forward(const Tensor& log_probs, const Tensor& targets,
+                                                 const Tensor& input_lengths, const Tensor& target_lengths);)
 
 }  // namespace rush::nn
