@@ -11,12 +11,19 @@
 
 namespace rush::nn {
 
-template <size_t D, class Derived>
-double BatchNormImplBase<D, Derived>::next_momentum() {
-  if (!this->is_training() || !this->num_batches_tracked.defined()) return this->options.momentum().value_or(0);
-  this->num_batches_tracked.add_(1);
-  return this->options.momentum() ? *this->options.momentum() : 1 / this->num_batches_tracked.template item<double>();
+namespace {
+
+// What stands between the brackets when a module is printed.
+template <class Options>
+detail::ModuleText describe_channels(const Options& o) {
+  return detail::options_text(o.num_features(), ", eps=", o.eps(), ", momentum=", o.momentum(), ", affine=", o.affine(),
+                              ", track_running_stats=", o.track_running_stats());
 }
+detail::ModuleText describe(const LocalResponseNormOptions& o) {
+  return detail::options_text(o.size(), ", alpha=", o.alpha(), ", beta=", o.beta(), ", k=", o.k());
+}
+
+}  // namespace
 
 template <size_t D, class Derived>
 void BatchNormImplBase<D, Derived>::_check_input_dim(const Tensor& input) {
@@ -31,7 +38,7 @@ void BatchNormImplBase<D, Derived>::_check_input_dim(const Tensor& input) {
 template <size_t D, class Derived>
 auto BatchNormImplBase<D, Derived>::next_call(const Tensor& input) -> Call {
   _check_input_dim(input);
-  const double momentum = next_momentum();
+  const double momentum = this->next_momentum();
   const bool by_batch = this->is_training() || !this->running_mean.defined();
   // Running statistics of an untracked module neither are used nor change.
   const bool uses_running = !this->is_training() || this->options.track_running_stats();
@@ -60,9 +67,7 @@ Tensor BatchNormImplBase<D, Derived>::forward_relu(const Tensor& input, const Te
 
 template <size_t D, class Derived>
 void BatchNormImplBase<D, Derived>::pretty_print(std::ostream& stream) const {
-  stream << detail::module_text("BatchNorm", D, "d(", this->options.num_features(), ", eps=", this->options.eps(),
-                                ", momentum=", this->options.momentum(), ", affine=", this->options.affine(),
-                                ", track_running_stats=", this->options.track_running_stats(), ")");
+  stream << detail::module_text("BatchNorm", D, "d(", describe_channels(this->options), ")");
 }
 
 template <size_t D, class Derived>
@@ -92,10 +97,7 @@ Tensor InstanceNormImpl<D, Derived>::forward(const Tensor& input) {
 
 template <size_t D, class Derived>
 void InstanceNormImpl<D, Derived>::pretty_print(std::ostream& stream) const {
-  const InstanceNormOptions& o = this->options;
-  stream << detail::module_text("InstanceNorm", D, "d(", o.num_features(), ", eps=", o.eps(),
-                                ", momentum=", o.momentum(), ", affine=", o.affine(),
-                                ", track_running_stats=", o.track_running_stats(), ")");
+  stream << detail::module_text("InstanceNorm", D, "d(", describe_channels(this->options), ")");
 }
 
 #define RUSH_NORM_CLASSES(D)                                \
@@ -106,14 +108,7 @@ RUSH_NORM_CLASSES(2)
 RUSH_NORM_CLASSES(3)
 #undef RUSH_NORM_CLASSES
 
-Tensor LocalResponseNormImpl::forward(const Tensor& input) {
-  const ModuleScope scope(*this);
-  return functional::local_response_norm(input, options);
-}
-void LocalResponseNormImpl::pretty_print(std::ostream& stream) const {
-  stream << detail::module_text("LocalResponseNorm(", options.size(), ", alpha=", options.alpha(),
-                                ", beta=", options.beta(), ", k=", options.k(), ")");
-}
+RUSH_OPTIONS_MODULE_BODY(LocalResponseNorm, local_response_norm)
 
 void CrossMapLRN2dImpl::reset() {
   RUSH_CHECK_VALUE(options.size() > 0, "CrossMapLRN2d: size must be positive, got ", options.size());
@@ -133,10 +128,7 @@ Tensor CrossMapLRN2dImpl::forward(const Tensor& input) {
       sums.reshape(input.sizes()) * (options.alpha() / static_cast<double>(options.size())) + options.k();
   return input * scale.pow(-options.beta());
 }
-void CrossMapLRN2dImpl::pretty_print(std::ostream& stream) const {
-  stream << detail::module_text("CrossMapLRN2d(", options.size(), ", alpha=", options.alpha(),
-                                ", beta=", options.beta(), ", k=", options.k(), ")");
-}
+RUSH_PRINT_OPTIONS(CrossMapLRN2d)
 
 LayerNormImpl::LayerNormImpl(LayerNormOptions options) : options(std::move(options)) { LayerNormImpl::reset(); }
 

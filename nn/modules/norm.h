@@ -44,6 +44,12 @@ class NormImplBase : public Cloneable<Derived> {
  protected:
   /// Throws ValueError where forward cannot take the input's number of dimensions.
   virtual void _check_input_dim(const Tensor& input) = 0;
+  // Of batch normalisations: counts the batch; returns its weight in the running statistics.
+  double next_momentum() {
+    if (!this->is_training() || !num_batches_tracked.defined()) return options.momentum().value_or(0);
+    num_batches_tracked.add_(1);
+    return options.momentum() ? *options.momentum() : 1 / num_batches_tracked.template item<double>();
+  }
 };
 
 /// The batch normalisations of one, two and three dimensions. Ioffe and Szegedy, "Batch normalization" (2015).
@@ -68,8 +74,6 @@ class BatchNormImplBase : public NormImplBase<D, Derived, BatchNormOptions> {
     functional::BatchNormFuncOptions options;
   };
   Call next_call(const Tensor& input);
-  // Counts the batch; returns its weight in the running statistics.
-  double next_momentum();
 };
 
 /// The instance normalisations: each channel of each sample for itself. Ulyanov et al. (2016).

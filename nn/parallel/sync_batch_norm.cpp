@@ -54,11 +54,7 @@ void SyncBatchNormImpl::_check_input_dim(const Tensor& input) {
 Tensor SyncBatchNormImpl::forward(const Tensor& input) {
   const ModuleScope scope(*this);
   _check_input_dim(input);
-  double momentum = options.momentum().value_or(0);
-  if (is_training() && num_batches_tracked.defined()) {
-    num_batches_tracked.add_(1);
-    if (!options.momentum()) momentum = 1 / num_batches_tracked.item<double>();
-  }
+  const double momentum = next_momentum();
   const auto by_batch = functional::BatchNormFuncOptions()
                             .weight(weight)
                             .bias(bias)
