@@ -81,9 +81,6 @@ struct ASGDParamState : public DescribedParamState<ASGDParamState> {  // `a` of 
 };
 
 /// torch.optim.ASGD; its formula is that of functors::Asgd. The rate follows from the step's number and the present lr.
-class ASGD : public DescribedOptimizer<ASGDOptions, ASGDParamState, AsgdStep> {
- public:
-  using DescribedOptimizer::DescribedOptimizer;
-};
+using ASGD = DescribedOptimizer<ASGDOptions, ASGDParamState, AsgdStep>;
 
 }  // namespace rush::optim
