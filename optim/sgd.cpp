@@ -14,7 +14,8 @@ void SGDOptions::check() const {
 
 void SGDParamState::count_there(const Tensor& param, bool capturable) {
   Tensor& counter = step_counter();
-  if (capturable && !counter.defined()) counter = make_device_counter(param, momentum_buffer().defined());
+  if (capturable && !counter.defined())
+    counter = make_device_number(param, int64_t{momentum_buffer().defined()}, kInt64);
   if (!capturable && counter.defined() && std::exchange(counter, Tensor()).item<int64_t>() == 0) {
     momentum_buffer().reset();
   }

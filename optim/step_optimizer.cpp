@@ -53,11 +53,11 @@ bool StepParamState::counts_there(bool capturable) {
 
 void StepParamState::count_there(const Tensor& param, bool capturable) {
   Tensor& counter = step_counter();
-  if (capturable && !counter.defined()) counter = make_device_counter(param, step());
+  if (capturable && !counter.defined()) counter = make_device_number(param, step(), kInt64);
   if (!capturable && counter.defined()) step(std::exchange(counter, Tensor()).item<int64_t>());
   const auto [on_host, product] = mu_product_slots();
   if (!product) return;
-  if (capturable && !product->defined()) *product = make_device_number(param, *on_host);
+  if (capturable && !product->defined()) *product = make_device_number(param, *on_host, kFloat64);
   if (!capturable && product->defined()) *on_host = std::exchange(*product, Tensor()).item<double>();
 }
 

@@ -43,18 +43,11 @@ void check_state_can_be_made() {
              "optimizer: its state cannot be made while a graph is captured; take a step before the capture");
 }
 
-namespace {
-
-Tensor make_on_device(const Tensor& param, const Scalar& value, ScalarType dtype) {
+Tensor make_device_number(const Tensor& param, const Scalar& value, ScalarType dtype) {
   RUSH_CHECK_VALUE(param.device().is_accelerator(),
                    "optimizer: the option capturable needs parameters on a GPU, one is on ", param.device());
   check_state_can_be_made();
   return full({}, value, TensorOptions(dtype).device(param.device()));
 }
-
-}  // namespace
-
-Tensor make_device_counter(const Tensor& param, int64_t steps) { return make_on_device(param, steps, kInt64); }
-Tensor make_device_number(const Tensor& param, double value) { return make_on_device(param, value, kFloat64); }
 
 }  // namespace rush::optim

@@ -60,9 +60,7 @@ class CapturedStep final : public graphs::ReplayHook {
 
 /// Throws Error while a graph is captured: every replay would make a new state.
 void check_state_can_be_made();
-/// A counter on the device of `param` that starts at `steps`. Throws ValueError where that is no GPU, and as above.
-Tensor make_device_counter(const Tensor& param, int64_t steps);
-/// The same for a float64.
-Tensor make_device_number(const Tensor& param, double value);
+/// A number on the device of `param` that starts at `value`. Throws ValueError where that is no GPU, and as above.
+Tensor make_device_number(const Tensor& param, const Scalar& value, ScalarType dtype);
 
 }  // namespace rush::optim
