@@ -38,10 +38,6 @@ Tensor total_norm(const std::vector<Tensor>& gradients, double norm_type) {
   return norms.size() == 1 ? norms[0] : linalg_vector_norm(stack(norms), norm_type);
 }
 
-void scale_by(const std::vector<Tensor>& gradients, const Tensor& coefficient) {
-  for (const std::vector<Tensor>& group : alike(gradients)) _foreach_mul_(group, coefficient.to(group[0].device()));
-}
-
 // The gradients of those parameters that have one. Those that will be written are refused here, before the first of
 // them is, if they cannot be.
 std::vector<Tensor> collect(const std::vector<Tensor>& parameters, bool to_write) {
@@ -60,9 +56,6 @@ std::vector<Tensor> collect(const std::vector<Tensor>& parameters, bool to_write
   return gradients;
 }
 
-// A norm that is not a number spoils all gradients, as in PyTorch.
-Tensor clip_coefficient(double max_norm, const Tensor& norm) { return max_norm / (norm + 1e-6); }
-
 }  // namespace
 
 std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) { return collect(parameters, false); }
@@ -80,7 +73,10 @@ Tensor get_total_norm(const std::vector<Tensor>& tensors, double norm_type, bool
 
 void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_norm, const Tensor& total_norm) {
   const NoGradGuard no_grad;
-  scale_by(collect(parameters, true), clip_coefficient(max_norm, total_norm).clamp_max(1));
+  // A norm that is not a number spoils all gradients, as in PyTorch.
+  const Tensor coefficient = (max_norm / (total_norm + 1e-6)).clamp_max(1);
+  for (const std::vector<Tensor>& group : alike(collect(parameters, true)))
+    _foreach_mul_(group, coefficient.to(group[0].device()));
 }
 
 double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
