@@ -5,17 +5,10 @@
 namespace rush::nn::functional {
 
 Tensor pad(const Tensor& input, const PadFuncOptions& o) {
-  const auto* name = std::visit(
-      [](auto mode) {
-        using Mode = decltype(mode);
-        return std::is_same_v<Mode, enumtype::kReflect>     ? "reflect"
-               : std::is_same_v<Mode, enumtype::kReplicate> ? "replicate"
-               : std::is_same_v<Mode, enumtype::kCircular>  ? "circular"
-                                                            : "constant";
-      },
-      o.mode());
+  static constexpr const char* kNames[] = {"constant", "reflect", "replicate", "circular"};  // in mode_t's order
   const bool constant = enumtype::holds<enumtype::kConstant>(o.mode());
-  return rush::pad(input, o.pad(), name, constant ? std::optional<double>(o.value()) : std::nullopt);
+  return rush::pad(input, o.pad(), kNames[o.mode().index()],
+                   constant ? std::optional<double>(o.value()) : std::nullopt);
 }
 
 }  // namespace rush::nn::functional
