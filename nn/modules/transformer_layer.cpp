@@ -50,11 +50,6 @@ Tensor attend(const MultiheadAttention& attention, const Tensor& query, const Te
   return std::get<0>(attention(query, key, key, key_padding_mask, /*need_weights=*/false, mask));
 }
 
-void reset_matrices(const Linear& linear1, const Linear& linear2) {
-  linear1->reset_parameters();
-  linear2->reset_parameters();
-}
-
 }  // namespace
 
 TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(const TransformerEncoderLayerOptions& options)
@@ -73,7 +68,7 @@ void TransformerEncoderLayerImpl::reset() {
 
 void TransformerEncoderLayerImpl::reset_parameters() {
   self_attn->_reset_parameters();
-  reset_matrices(linear1, linear2);
+  for (const Linear& linear : {linear1, linear2}) linear->reset_parameters();
   for (const LayerNorm& norm : {norm1, norm2}) norm->reset_parameters();
 }
 
@@ -106,7 +101,7 @@ void TransformerDecoderLayerImpl::reset() {
 void TransformerDecoderLayerImpl::reset_parameters() {
   self_attn->_reset_parameters();
   multihead_attn->_reset_parameters();
-  reset_matrices(linear1, linear2);
+  for (const Linear& linear : {linear1, linear2}) linear->reset_parameters();
   for (const LayerNorm& norm : {norm1, norm2, norm3}) norm->reset_parameters();
 }
 
