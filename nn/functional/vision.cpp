@@ -6,18 +6,13 @@
 namespace rush::nn::functional {
 
 Tensor grid_sample(const Tensor& input, const Tensor& grid, const GridSampleFuncOptions& o) {
-  const auto mode = enumtype::holds<enumtype::kBilinear>(o.mode())  ? GridInterpolation::Bilinear
-                    : enumtype::holds<enumtype::kNearest>(o.mode()) ? GridInterpolation::Nearest
-                                                                    : GridInterpolation::Bicubic;
-  const auto padding = enumtype::holds<enumtype::kZeros>(o.padding_mode())    ? GridPadding::Zeros
-                       : enumtype::holds<enumtype::kBorder>(o.padding_mode()) ? GridPadding::Border
-                                                                              : GridPadding::Reflection;
+  // The choices stand in the order of GridInterpolation and GridPadding.
+  const auto mode = static_cast<int64_t>(o.mode().index()), padding = static_cast<int64_t>(o.padding_mode().index());
   if (!o.align_corners()) {
     RUSH_WARN_ONCE_PER_CALLER(
         "grid_sample: align_corners is not given, and false; grids that were made before PyTorch 1.3 need true");
   }
-  return grid_sampler(input, grid, static_cast<int64_t>(mode), static_cast<int64_t>(padding),
-                      o.align_corners().value_or(false));
+  return grid_sampler(input, grid, mode, padding, o.align_corners().value_or(false));
 }
 
 Tensor affine_grid(const Tensor& theta, IntArrayRef size, bool align_corners) {
