@@ -88,11 +88,6 @@ void StepLists::check_counter(const Tensor& counter, ScalarType dtype, const Ten
                    param.device());
 }
 
-void StepLists::check_is_new(const Tensor& param, Place place) const {
-  RUSH_CHECK_VALUE(!made_.contains(param.impl()), name_, ": parameter ", place.index, " of group ", place.group,
-                   " appears twice");
-}
-
 // ---- what the kernels take
 
 StepLists::Entry StepLists::entry_for(const Tensor& param, Place place, const StepDescription& step) {
@@ -191,7 +186,8 @@ OptimizerParamState* StepLists::known_state(const Tensor& param, Place place, co
 OptimizerParamState& StepLists::copy_of_state(const Tensor& param, Place place, const std::type_info& type,
                                               std::unique_ptr<OptimizerParamState> (*make)()) {
   const OptimizerParamState* known = known_state(param, place, type);
-  check_is_new(param, place);
+  RUSH_CHECK_VALUE(!made_.contains(param.impl()), name_, ": parameter ", place.index, " of group ", place.group,
+                   " appears twice");
   return *(made_[param.impl()] = known ? known->clone() : make());
 }
 

@@ -112,7 +112,6 @@ class StepLists {
   // Makes them so, or copies of a composed step's; returns whether one was missing.
   static bool make_ready(StepParamState& state, const StepDescription& step, const Tensor& like);
   void check_counter(const Tensor& counter, ScalarType dtype, const Tensor& param, Place place) const;
-  void check_is_new(const Tensor& param, Place place) const;
   Batch& batch_for(const Tensor& param, size_t group, const StepDescription& step, bool first,
                    const std::array<bool, 3>& keeps);
   Batch& add(const Entry& entry, const Found& found, size_t group, const StepDescription& step);

@@ -257,7 +257,8 @@ class DataLoader {
       fields.count("number", position.pending[i].number);
       detail::visit_request(fields, position.pending[i].request, dataset_->size());
     }
-    visit_place(fields);
+    const StateFields::Scope scope(fields, kStateful ? "dataset." : "sampler.");
+    place().visit(fields);
   }
 
   // The one that knows what comes next.
@@ -267,10 +268,6 @@ class DataLoader {
     } else {
       return sampler_;
     }
-  }
-  void visit_place(StateFields& fields) {
-    const StateFields::Scope scope(fields, kStateful ? "dataset." : "sampler.");
-    place().visit(fields);
   }
 
   void load_place(const StateDict& dict, Position& position) {
