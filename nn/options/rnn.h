@@ -7,8 +7,7 @@
 namespace rush::nn {
 
 // What the recurrent networks' options have in common.
-#define RUSH_RNN_OPTIONS(Name)                                                                                     \
-  Name(int64_t input_size, int64_t hidden_size) : input_size_(input_size), hidden_size_(hidden_size) {}            \
+#define RUSH_RNN_SIZES_AND_FLAGS                                                                                   \
   RUSH_ARG(int64_t, input_size);                                                                                   \
   RUSH_ARG(int64_t, hidden_size);                                                                                  \
   RUSH_ARG(int64_t, num_layers) = 1;                                                                               \
@@ -19,6 +18,9 @@ namespace rush::nn {
   /* Between layers, while training. */                                                                            \
   RUSH_ARG(double, dropout) = 0.0;                                                                                 \
   RUSH_ARG(bool, bidirectional) = false
+#define RUSH_RNN_OPTIONS(Name)                                                                          \
+  Name(int64_t input_size, int64_t hidden_size) : input_size_(input_size), hidden_size_(hidden_size) {} \
+  RUSH_RNN_SIZES_AND_FLAGS
 
 #define RUSH_RNN_CELL_OPTIONS(Name)                                                                     \
   Name(int64_t input_size, int64_t hidden_size) : input_size_(input_size), hidden_size_(hidden_size) {} \
@@ -71,13 +73,7 @@ struct RNNOptionsBase {
   RNNOptionsBase(rnn_options_base_mode_t mode, int64_t input_size, int64_t hidden_size)
       : mode_(mode), input_size_(input_size), hidden_size_(hidden_size) {}
   RUSH_ARG(rnn_options_base_mode_t, mode);
-  RUSH_ARG(int64_t, input_size);
-  RUSH_ARG(int64_t, hidden_size);
-  RUSH_ARG(int64_t, num_layers) = 1;
-  RUSH_ARG(bool, bias) = true;
-  RUSH_ARG(bool, batch_first) = false;
-  RUSH_ARG(double, dropout) = 0.0;
-  RUSH_ARG(bool, bidirectional) = false;
+  RUSH_RNN_SIZES_AND_FLAGS;
   RUSH_ARG(int64_t, proj_size) = 0;
 };
 
@@ -93,6 +89,7 @@ struct RNNCellOptionsBase {
 
 }  // namespace detail
 
+#undef RUSH_RNN_SIZES_AND_FLAGS
 #undef RUSH_RNN_OPTIONS
 #undef RUSH_RNN_CELL_OPTIONS
 
