@@ -97,15 +97,11 @@ Tensor xavier_normal_(Tensor tensor, double gain) {
   return normal_(std::move(tensor), 0, gain * std::sqrt(2.0 / static_cast<double>(fan_in + fan_out)));
 }
 
-namespace {
-
-double kaiming_deviation(const Tensor& tensor, double a, FanModeType mode, NonlinearityType nonlinearity) {
+static double kaiming_deviation(const Tensor& tensor, double a, FanModeType mode, NonlinearityType nonlinearity) {
   const auto [fan_in, fan_out] = _calculate_fan_in_and_fan_out(tensor);
   const int64_t fan = enumtype::holds<enumtype::kFanIn>(mode) ? fan_in : fan_out;
   return calculate_gain(nonlinearity, a) / std::sqrt(static_cast<double>(fan));
 }
-
-}  // namespace
 
 Tensor kaiming_uniform_(Tensor tensor, double a, FanModeType mode, NonlinearityType nonlinearity) {
   if (tensor.numel() == 0) return tensor;

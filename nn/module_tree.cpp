@@ -55,11 +55,10 @@ void detail::ModuleWalk::next() {
   }
 }
 
-namespace {
-
 // The defined tensors that `own` gives of each module, each tensor once.
 template <class Own>
-OrderedDict<std::string, Tensor> collect_tensors(const Module& root, bool recurse, const char* what, const Own& own) {
+static OrderedDict<std::string, Tensor> collect_tensors(const Module& root, bool recurse, const char* what,
+                                                        const Own& own) {
   OrderedDict<std::string, Tensor> result(what);
   std::unordered_set<const TensorImpl*> seen;
   const auto add = [&](const std::string& prefix, const Module& module) {
@@ -77,8 +76,6 @@ OrderedDict<std::string, Tensor> collect_tensors(const Module& root, bool recurs
   return result;
 }
 
-}  // namespace
-
 OrderedDict<std::string, Tensor> Module::named_parameters(bool recurse) const {
   return collect_tensors(
       *this, recurse, "Parameter", [](const Module& m) -> const auto& { return m.parameters_; });
@@ -89,15 +86,11 @@ OrderedDict<std::string, Tensor> Module::named_buffers(bool recurse) const {
       *this, recurse, "Buffer", [](const Module& m) -> const auto& { return m.buffers_; });
 }
 
-namespace {
-
 // Of which module it is. Unlike the address itself, that of two modules is no other's.
-uint64_t hash_of(const Module& module) {
+static uint64_t hash_of(const Module& module) {
   const Module* const address = &module;
   return std::hash<std::string_view>()({reinterpret_cast<const char*>(&address), sizeof(address)});
 }
-
-}  // namespace
 
 void Module::train(bool on) {
   check_stack_space("Module::train");

@@ -1,9 +1,8 @@
 #include "nn/data/worker_exception.h"
 
 namespace rush::data {
-namespace {
 
-std::string describe(const std::exception_ptr& original) {
+static std::string describe(const std::exception_ptr& original) {
   const std::string what = "Caught exception in DataLoader worker thread.";
   try {
     std::rethrow_exception(original);
@@ -15,8 +14,6 @@ std::string describe(const std::exception_ptr& original) {
     return what + " It is no std::exception.";
   }
 }
-
-}  // namespace
 
 WorkerException::WorkerException(std::exception_ptr original, const std::string& place)
     : Error(describe(original)), original_exception(std::move(original)), message(msg()) {

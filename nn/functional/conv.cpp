@@ -5,11 +5,9 @@
 
 namespace rush::nn::functional {
 
-namespace {
-
 // `conv` is overloaded: padding is numbers, or "same" or "valid".
 template <size_t D, class Conv>
-Tensor convolve(const Conv& conv, const Tensor& input, const Tensor& weight, const ConvFuncOptions<D>& o) {
+static Tensor convolve(const Conv& conv, const Tensor& input, const Tensor& weight, const ConvFuncOptions<D>& o) {
   const auto bias = optional_tensor(o.bias());
   if (const auto* numbers = std::get_if<ExpandingArray<D>>(&o.padding())) {
     return conv(input, weight, bias, o.stride().ref(), numbers->ref(), o.dilation().ref(), o.groups());
@@ -17,8 +15,6 @@ Tensor convolve(const Conv& conv, const Tensor& input, const Tensor& weight, con
   const std::string_view padding = enumtype::holds<enumtype::kSame>(o.padding()) ? "same" : "valid";
   return conv(input, weight, bias, o.stride().ref(), padding, o.dilation().ref(), o.groups());
 }
-
-}  // namespace
 
 #define RUSH_CONV(conv)                                                                                               \
   convolve(                                                                                                           \

@@ -9,10 +9,8 @@
 
 namespace rush::nn::functional {
 
-namespace {
-
 // Scales the rows that are looked up down to a norm of max_norm, in place and unrecorded.
-void limit_norms(const Tensor& weight, const Tensor& indices, double max_norm, double norm_type) {
+static void limit_norms(const Tensor& weight, const Tensor& indices, double max_norm, double norm_type) {
   const NoGradGuard no_grad;
   const Tensor rows_used = indices.reshape(-1).to(kInt64);
   const Tensor rows = weight.index_select(0, rows_used);             // (n, D)
@@ -22,8 +20,6 @@ void limit_norms(const Tensor& weight, const Tensor& indices, double max_norm, d
   // A row that occurs twice is written twice with the same numbers.
   target.index_copy_(0, rows_used, rows * scale);
 }
-
-}  // namespace
 
 Tensor embedding(const Tensor& input, const Tensor& weight, const EmbeddingFuncOptions& o) {
   int64_t padding_idx = o.padding_idx().value_or(-1);

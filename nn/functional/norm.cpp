@@ -9,15 +9,11 @@
 
 namespace rush::nn::functional {
 
-namespace {
-
-void check_batch_norm_input(const char* op, const Tensor& input, bool training) {
+static void check_batch_norm_input(const char* op, const Tensor& input, bool training) {
   RUSH_CHECK_VALUE(input.dim() >= 2, op, ": expected an input of at least 2 dimensions, got shape ", input.sizes());
   RUSH_CHECK_VALUE(!training || input.numel() != input.size(1), op,
                    ": Expected more than 1 value per channel when training, got input size ", bracketed(input.sizes()));
 }
-
-}  // namespace
 
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const BatchNormFuncOptions& o) {

@@ -48,11 +48,9 @@ RUSH_LP_POOL(2)
 RUSH_LP_POOL(3)
 #undef RUSH_LP_POOL
 
-namespace {
-
 // Sizes left out are the input's.
 template <size_t D>
-DimVector output_sizes(const Tensor& input, const ExpandingArrayWithOptionalElem<D>& asked) {
+static DimVector output_sizes(const Tensor& input, const ExpandingArrayWithOptionalElem<D>& asked) {
   RUSH_CHECK_VALUE(input.dim() > static_cast<int64_t>(D), "adaptive pooling of ", D, " dimensions: expected at least ",
                    D + 1, " dimensions, got shape ", input.sizes());
   DimVector sizes;
@@ -61,8 +59,6 @@ DimVector output_sizes(const Tensor& input, const ExpandingArrayWithOptionalElem
   }
   return sizes;
 }
-
-}  // namespace
 
 Tensor adaptive_avg_pool1d(const Tensor& input, const AdaptiveAvgPool1dFuncOptions& o) {
   return rush::adaptive_avg_pool1d(input, o.output_size().ref());

@@ -76,15 +76,11 @@ std::vector<int64_t> ConvNdImpl<D, Derived>::padding_both_sides() const {
   return sides;
 }
 
-namespace {
-
-functional::PadFuncOptions::mode_t pad_mode(const detail::conv_padding_mode_t& mode) {
+static functional::PadFuncOptions::mode_t pad_mode(const detail::conv_padding_mode_t& mode) {
   if (holds<enumtype::kReflect>(mode)) return kReflect;
   if (holds<enumtype::kReplicate>(mode)) return kReplicate;
   return kCircular;
 }
-
-}  // namespace
 
 template <size_t D, class Derived>
 Tensor ConvNdImpl<D, Derived>::forward(const Tensor& input) {

@@ -80,16 +80,12 @@ Tensor UpsampleImpl::forward(const Tensor& input) {
                                             .align_corners(options.align_corners()));
 }
 
-namespace {
-
 // Where an upsampling module goes, as it is printed.
 template <class Options>
-detail::ModuleText target(const Options& o) {
+static detail::ModuleText target(const Options& o) {
   return o.scale_factor() ? detail::options_text("scale_factor=", *o.scale_factor())
                           : detail::options_text("size=", o.size());
 }
-
-}  // namespace
 
 void UpsampleImpl::pretty_print(std::ostream& stream) const {
   stream << detail::module_text("Upsample(", target(options), ", mode=", enumtype::get_enum_name(options.mode()), ")");

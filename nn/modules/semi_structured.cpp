@@ -6,18 +6,14 @@
 
 namespace rush::nn {
 
-namespace {
-
 // The integers of as many bits.
-ScalarType bits_of(ScalarType dtype) {
+static ScalarType bits_of(ScalarType dtype) {
   switch (element_size(dtype)) {
     case 2: return kInt16;
     case 4: return kInt32;
     default: return kInt64;
   }
 }
-
-}  // namespace
 
 SemiStructuredLinearImpl::SemiStructuredLinearImpl(const LinearImpl& linear)
     : options(linear.options), dtype_(linear.weight.scalar_type()) {

@@ -7,16 +7,13 @@ namespace rush::nn::parallel {
 
 using distributed::ReduceOp;
 
-namespace {
-
-distributed::WorkPtr compressed_all_reduce(const Tensor& buffer, ScalarType dtype, const distributed::Group& group) {
+static distributed::WorkPtr compressed_all_reduce(const Tensor& buffer, ScalarType dtype,
+                                                  const distributed::Group& group) {
   const Tensor compressed = buffer.to(dtype);
   distributed::WorkPtr work = distributed::all_reduce(compressed, ReduceOp::AVG, group, /*async_op=*/true);
   work->copy_when_done(buffer, compressed);
   return work;
 }
-
-}  // namespace
 
 distributed::WorkPtr allreduce_hook(const GradBucket& bucket, const distributed::Group& group) {
   return distributed::all_reduce(bucket.buffer, ReduceOp::AVG, group, /*async_op=*/true);

@@ -9,16 +9,12 @@
 
 namespace rush::nn::parallel {
 
-namespace {
-
 // Weights are (out, in), those of embeddings (rows, features); a bias has the size (out).
-Placement placement_of(const Tensor& parameter, ParallelStyle style, bool is_embedding) {
+static Placement placement_of(const Tensor& parameter, ParallelStyle style, bool is_embedding) {
   const int64_t features = is_embedding ? 1 : 0;
   if (style == ParallelStyle::Colwise) return Shard(features);
   return parameter.dim() == 2 ? Shard(1 - features) : Replicate();
 }
-
-}  // namespace
 
 void distribute_module(Module& module, const distributed::DeviceMesh& mesh, const PartitionFunction& partition) {
   const Placements replicated = detail::all_replicated(mesh);

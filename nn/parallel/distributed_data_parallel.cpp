@@ -369,18 +369,14 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
 
 namespace detail {
 
-namespace {
-
 // All tensors become those of process `source`.
-void take_over(const std::vector<Tensor>& tensors, int source, const distributed::Group& group) {
+static void take_over(const std::vector<Tensor>& tensors, int source, const distributed::Group& group) {
   std::vector<distributed::WorkPtr> works;
   for (const Tensor& tensor : tensors) {
     works.push_back(distributed::broadcast(tensor, source, group, /*async_op=*/true));
   }
   for (const distributed::WorkPtr& work : works) work->wait();
 }
-
-}  // namespace
 
 DistributedModule::DistributedModule(const Module& module, const DistributedDataParallelOptions& options)
     : Module("DistributedDataParallel"),

@@ -7,18 +7,14 @@ namespace rush::nn::parallel {
 
 using distributed::TensorPart;
 
-namespace {
-
 // The place of a SplitModule's part in the whole parameter.
-void place_in_whole(TensorPart& part, const SplitModule& owner, std::string_view parameter) {
+static void place_in_whole(TensorPart& part, const SplitModule& owner, std::string_view parameter) {
   const std::optional<int64_t> dim = owner.split_dim(parameter);
   if (!dim) return;
   const auto d = static_cast<size_t>(*dim);
   part.offsets[d] += owner.group()->rank() * part.sizes[d];
   part.sizes[d] *= owner.group()->size();
 }
-
-}  // namespace
 
 std::vector<TensorPart> module_parts(const Module& module) {
   const auto modules = module.named_modules();

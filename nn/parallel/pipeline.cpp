@@ -238,10 +238,8 @@ class PipelineSchedule::Run {
   std::vector<distributed::WorkPtr> sends_;
 };
 
-namespace {
-
 // The order, for which the stages are right.
-const PipelineOrder& checked(const PipelineOrder& order, const std::vector<PipelineStage>& stages) {
+static const PipelineOrder& checked(const PipelineOrder& order, const std::vector<PipelineStage>& stages) {
   const distributed::Group& group = group_of(stages);
   const int processes = group->size(), count = static_cast<int>(stages.size());
   RUSH_CHECK_VALUE(order.processes() == processes, "PipelineSchedule: the order is for ", order.processes(),
@@ -258,8 +256,6 @@ const PipelineOrder& checked(const PipelineOrder& order, const std::vector<Pipel
   }
   return order;
 }
-
-}  // namespace
 
 PipelineSchedule::PipelineSchedule(std::vector<PipelineStage> stages, const PipelineOrder& order, LossFunction loss)
     : stages_(std::move(stages)),

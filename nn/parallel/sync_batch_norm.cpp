@@ -7,15 +7,11 @@
 
 namespace rush::nn {
 
-namespace {
-
 // The newest batch counts by `momentum`.
-void update(Tensor running, const Tensor& newest, double momentum) {
+static void update(Tensor running, const Tensor& newest, double momentum) {
   const NoGradGuard no_grad;
   if (running.defined()) running.mul_(1 - momentum).add_(newest.to(running.scalar_type()), momentum);
 }
-
-}  // namespace
 
 Tensor functional::sync_batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                                    const BatchNormFuncOptions& options, const distributed::Group& group) {

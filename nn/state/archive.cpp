@@ -10,9 +10,7 @@
 
 namespace rush::serialize {
 
-namespace {
-
-io::NamedValues read_values(const std::string& filename, const std::optional<Device>& device) {
+static io::NamedValues read_values(const std::string& filename, const std::optional<Device>& device) {
   io::NamedValues values;
   if (io::is_pt(filename)) {
     values = io::load_pt_values(filename);
@@ -24,8 +22,6 @@ io::NamedValues read_values(const std::string& filename, const std::optional<Dev
   }
   return values;
 }
-
-}  // namespace
 
 void OutputArchive::write(const std::string& key, const Tensor& tensor, bool /*is_buffer*/) {
   RUSH_CHECK_VALUE(tensor.defined(), "OutputArchive: the tensor '", key, "' is undefined");

@@ -4,16 +4,12 @@
 
 namespace rush::amp {
 
-namespace {
-
-GradientList& list_for(std::vector<GradientList>& lists, const Tensor& grad) {
+static GradientList& list_for(std::vector<GradientList>& lists, const Tensor& grad) {
   for (GradientList& list : lists) {
     if (list.device == grad.device() && list.dtype == grad.scalar_type()) return list;
   }
   return lists.emplace_back(GradientList{grad.device(), grad.scalar_type(), {}, {}, {}});
 }
-
-}  // namespace
 
 std::vector<GradientList> gradient_lists(const optim::Optimizer& optimizer, native::WriteBack& copies) {
   std::vector<GradientList> lists;

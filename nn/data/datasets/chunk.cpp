@@ -19,17 +19,14 @@ ChunkDatasetOptions::ChunkDatasetOptions(size_t preloader_count, size_t batch_si
 }
 
 namespace detail {
-namespace {
 
-std::optional<StateDict> state_if_any(samplers::Sampler<>& sampler) {
+static std::optional<StateDict> state_if_any(samplers::Sampler<>& sampler) {
   try {
     return sampler.state_dict();
   } catch (const NotImplementedError&) {
     return std::nullopt;
   }
 }
-
-}  // namespace
 
 void ChunkPosition::visit(StateFields& fields) {
   fields("started", started);
