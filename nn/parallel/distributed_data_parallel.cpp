@@ -84,8 +84,7 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
   // `outputs` are what the backward pass begins at. Throws Error where they do not depend on a parameter, unless the
   // options allow for that, and where a static graph has changed.
   void end_forward(TensorList outputs) {
-    const bool is_recorded =
-        std::any_of(outputs.begin(), outputs.end(), [](const Tensor& t) { return t.requires_grad(); });
+    const bool is_recorded = std::ranges::any_of(outputs, &Tensor::requires_grad);
     if (!is_recorded || parameters_.empty()) return;
     expects_gradients_ = false;
     has_pending_graph_ = true;

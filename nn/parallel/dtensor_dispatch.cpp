@@ -90,8 +90,7 @@ class DTensorCall {
   }
 
   void check_writes() const {
-    const auto is_recorded = [](const Tensor& t) { return t.requires_grad(); };
-    const bool records = GradMode::is_enabled() && std::any_of(args_.begin(), args_.end(), is_recorded);
+    const bool records = GradMode::is_enabled() && std::ranges::any_of(args_, &Tensor::requires_grad);
     RUSH_CHECK_NOT_IMPLEMENTED(!writes_ || !records, op_.name(), ": a DTensor is written in place under NoGradGuard ",
                                "only; the operator that returns a new one is differentiable");
   }
@@ -112,11 +111,11 @@ class DTensorCall {
 
   void follow_parameters() {
     const size_t parameters = tensors_of(stack_[0]).size();
-    const auto is_partial = [](const Placement& each) { return each.is_partial(); };
     for (size_t i = 0; i < args_.size(); ++i) {
       const size_t parameter = i % parameters;
       placed_.args[i] = given_[parameter];
-      if (!args_[i].is_same_size(args_[parameter]) || std::ranges::any_of(placed_.args[i], is_partial)) throw_no_rule();
+      const bool is_sum = std::ranges::any_of(placed_.args[i], &Placement::is_partial);
+      if (!args_[i].is_same_size(args_[parameter]) || is_sum) throw_no_rule();
     }
   }
 

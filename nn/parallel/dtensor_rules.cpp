@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kNone = 0;  // dimensions that must be whole; those of size 1, which may be broadcast
 
-bool contains(const Names& names, int64_t name) { return std::find(names.begin(), names.end(), name) != names.end(); }
+bool contains(const Names& names, int64_t name) { return std::ranges::find(names, name) != names.end(); }
 
 // ---- names of dimensions
 
@@ -56,7 +56,7 @@ template <class IsWhole>
 IndexNames element_wise(const RuleCall& call, const IsWhole& is_whole) {
   IndexNames names = by_pattern("...->...", call);
   for (std::vector<Names>* all : {&names.args, &names.results}) {
-    for (Names& each : *all) std::replace_if(each.begin(), each.end(), is_whole, kNone);
+    for (Names& each : *all) std::ranges::replace_if(each, is_whole, kNone);
   }
   return names;
 }
@@ -94,7 +94,7 @@ IndexNames sum(const RuleCall& call) {
 IndexNames without_lost(IndexNames names) {
   for (int64_t& each : names.args[0]) {
     const auto has = [&](const Names& result) { return contains(result, each); };
-    if (std::none_of(names.results.begin(), names.results.end(), has)) each = kNone;
+    if (std::ranges::none_of(names.results, has)) each = kNone;
   }
   return names;
 }
@@ -182,12 +182,12 @@ bool can_be_split(int64_t index, const std::vector<Names>& names, const SizesOfA
       if (names[i][d] == index) seen.insert(sizes[i][d]);
     }
   }
-  return seen.size() == 1 || std::all_of(seen.begin(), seen.end(), [&](int64_t n) { return n % processes == 0; });
+  return seen.size() == 1 || std::ranges::all_of(seen, [&](int64_t n) { return n % processes == 0; });
 }
 
 Split split_by(int64_t index, const IndexNames& names, size_t addend) {
   const auto placed = [&](const Names& own, Placement without) {
-    const auto found = std::find(own.begin(), own.end(), index);
+    const auto found = std::ranges::find(own, index);
     return found == own.end() ? without : Shard(found - own.begin());
   };
   Split split;
@@ -318,9 +318,8 @@ std::optional<CallPlacements> choose_placements(const Rule& rule, const RuleCall
       for (size_t i = 0; i < args; ++i) total += cost(given[i][m], split.args[i], sizes[i]);
       return total;
     };
-    const auto is_cheaper = [&](const Split& a, const Split& b) { return total_cost(a) < total_cost(b); };
     const std::vector<Split> all = splits(rule, names, sizes, processes);
-    const Split& best = *std::min_element(all.begin(), all.end(), is_cheaper);
+    const Split& best = *std::ranges::min_element(all, {}, total_cost);
     if (is_written && best.args[0] != given[0][m]) return std::nullopt;
     for (size_t i = 0; i < args + results; ++i) {
       const Placement placed = i < args ? best.args[i] : best.results[i - args];
