@@ -51,10 +51,8 @@ class Reducer : public std::enable_shared_from_this<Reducer> {
       if (!item.value().requires_grad()) continue;
       names.push_back(item.key());
       tensors.push_back(item.value());
-      Parameter& parameter = parameters_.emplace_back();
-      parameter.name = item.key();
-      parameter.tensor = item.value();
-      parameter.accumulator = grad_accumulator(item.value());
+      parameters_.push_back(
+          {.name = item.key(), .tensor = item.value(), .accumulator = grad_accumulator(item.value())});
     }
     check_same_everywhere("DistributedDataParallel", names, tensors, group_);
     std::vector<size_t> reverse(parameters_.size());
