@@ -1,14 +1,11 @@
 #include "nn/module.h"
 
-#include <cxxabi.h>
-
-#include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <typeinfo>
 #include <unordered_set>
 #include <utility>
 
+#include "core/debug/stack_trace.h"
 #include "core/threads/stack_space.h"
 #include "nn/module_text.h"
 #include "nn/registered_name.h"
@@ -17,12 +14,6 @@
 namespace rush::nn {
 
 namespace {
-
-std::string demangle(const char* name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
-  return status == 0 ? text.get() : name;
-}
 
 // Calls visit(name, module) for each module once, also where it has several names.
 template <class Visit>
