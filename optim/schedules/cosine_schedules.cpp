@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "autograd/compile/tracer.h"
+
 namespace rush::optim {
 
 using std::numbers::pi;
@@ -73,6 +75,7 @@ std::vector<double> CosineAnnealingWarmRestarts::get_lrs() {
 }
 
 void CosineAnnealingWarmRestarts::step() {
+  if (compiler::host_call("scheduler.step", [this] { step(); })) return;
   ++last_epoch_;
   if (++T_cur_ >= T_i_) {
     T_cur_ = std::fmod(T_cur_, T_i_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/compile/tracer.h"
 #include "core/error/warning.h"
 
 namespace rush::optim {
@@ -27,6 +28,7 @@ void LRScheduler::initial_step() {
 }
 
 void LRScheduler::step() {
+  if (compiler::host_call("scheduler.step", [this] { step(); })) return;
   if (last_epoch_ == 0 && !optimizer_.was_stepped()) {
     RUSH_WARN_ONCE_PER_CALLER(
         "LRScheduler: step() is called before the optimizer's step(), so that the first rate is never used; call the "

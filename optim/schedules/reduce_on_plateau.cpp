@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <limits>
 
+#include "autograd/compile/tracer.h"
+
 namespace rush::optim {
 
 ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options)
@@ -56,6 +58,7 @@ bool ReduceLROnPlateau::is_better(double metric) const {
 void ReduceLROnPlateau::step() { RUSH_THROW(ValueError, "ReduceLROnPlateau: step needs the metric"); }
 
 void ReduceLROnPlateau::step(double metric) {
+  compiler::Tracer::end_before("it steps a schedule by a number");
   check();  // the optimiser may have got more groups
   ++last_epoch_;
   if (is_better(metric)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/compile/tracer.h"
 #include "optim/schedules/reduce_on_plateau.h"
 
 namespace rush::optim {
@@ -64,6 +65,7 @@ void SequentialLR::jump_to(int64_t epoch) {
 }
 
 void SequentialLR::step() {
+  if (compiler::host_call("scheduler.step", [this] { step(); })) return;
   ++last_epoch_;
   LRScheduler& scheduler = at(last_epoch_);
   if (std::binary_search(milestones_.begin(), milestones_.end(), last_epoch_)) {
