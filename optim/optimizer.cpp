@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "autograd/compile/compile.h"
 #include "autograd/grad_mode.h"
 #include "core/memory/claim.h"
 #include "core/ops/factory/factories.h"
@@ -61,6 +62,7 @@ void Optimizer::add_param_group(const OptimizerParamGroup& param_group) {
   if (!group.has_options()) group.set_options(defaults_->clone());
   group.options().check();
   param_groups_.push_back(std::move(group));
+  if (was_stepped_) compiler::change_unseen_state();  // graphs that are there do not clear these gradients
 }
 
 std::vector<Tensor> Optimizer::parameters() const {
