@@ -18,7 +18,7 @@ Program::Program(Graph graph, std::optional<Graph> unfused)
     : graph_(std::move(graph)), last_used_(graph_.calls.size()), tensors_(graph_.tensors.size()) {
   for (const auto& [id, tensor] : graph_.constants) tensors_[static_cast<size_t>(id)] = tensor;
   for (const auto& [leaf, gradient] : graph_.gradients) {
-    if (!at(gradient).defined()) gets_gradient_.push_back(leaf);
+    if (!at(gradient).defined() && !may_be_read_by_host(leaf)) gets_gradient_.push_back(leaf);
   }
   find_last_uses();
   for (size_t i = 0; i < graph_.calls.size(); ++i) {
@@ -29,6 +29,15 @@ Program::Program(Graph graph, std::optional<Graph> unfused)
   if (unfused) check_ = std::make_unique<ResultCheck>(std::move(*unfused));
 }
 Program::~Program() = default;
+
+// Whether the gradient that a leaf had before is there at the first host call, as at an optimiser's step that is
+// compiled without its backward pass.
+bool Program::may_be_read_by_host(Graph::Id leaf) const {
+  const auto host = std::ranges::find_if(graph_.calls, [](const Graph::Call& call) { return bool{call.host}; });
+  if (host == graph_.calls.end()) return false;
+  return std::ranges::none_of(host->arguments,
+                              [&](const Graph::Argument& each) { return each.tensors.front() == leaf; });
+}
 
 void Program::find_last_uses() {
   const std::vector<Graph::Id> ends = graph_.read_at_end();

@@ -62,6 +62,7 @@ class Program {
   Tensor at(Graph::Id id) const { return id == Graph::kNone ? Tensor() : tensors_[static_cast<size_t>(id)]; }
 
  private:
+  bool may_be_read_by_host(Graph::Id leaf) const;
   void find_last_uses();
   void prepare_loops();  // in parallel: a GPU's are compiled
   void push(const Graph::Argument& argument);
