@@ -210,17 +210,25 @@ Graph Pattern::with_numbers(const std::function<double(double now, int expressio
   return graph;
 }
 
-std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs, int64_t least) const {
+std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs, int64_t least, Unknown unknown) const {
   std::vector<int64_t> values;
+  std::vector<double> wanted;
   if (!find_values(inputs, least, values)) return std::nullopt;
-  Graph graph = with_numbers([&](double now, int expression) {
-    if (expression < 0) return now;
-    const Expression& e = expressions_[static_cast<size_t>(expression)];
-    if (e.v < 0) return now;
+  const auto value = [&](const Expression& e) {
     double v = static_cast<double>(values[static_cast<size_t>(e.v)]);
     if (e.w >= 0) v *= static_cast<double>(values[static_cast<size_t>(e.w)]);
     return (e.power > 0 ? e.scale * v : e.scale / v) + e.offset;
+  };
+  Graph graph = with_numbers([&](double now, int expression) {
+    const bool is_known = expression >= 0 && expressions_[static_cast<size_t>(expression)].v >= 0;
+    wanted.push_back(is_known ? value(expressions_[static_cast<size_t>(expression)]) : now);
+    return wanted.back();
   });
+  // Half of an odd size may be what lies below or above it.
+  const std::vector<double> found = numbers_of(graph);
+  for (size_t i = unknown == Unknown::Refused ? 0 : numbers_of_tensors(graph_); i < found.size(); ++i) {
+    if (std::abs(found[i] - wanted[i]) > 1e-6) return std::nullopt;
+  }
   const bool fit = std::ranges::equal(inputs, graph.inputs, [&](const Tensor& input, Graph::Id id) {
     const Graph::TensorInfo& info = graph.info(id);
     return input.sizes() == IntArrayRef(info.sizes) && input.strides() == IntArrayRef(info.strides);
@@ -229,7 +237,7 @@ std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs, int6
 }
 
 bool Pattern::check(const std::vector<Tensor>& inputs, const Graph& traced) {
-  const std::optional<Graph> graph = for_inputs(inputs);
+  const std::optional<Graph> graph = for_inputs(inputs, 2, Unknown::LeftInTensors);
   if (!graph || !same_structure(*graph, traced)) return false;
   const std::vector<double> expected = numbers_of(*graph), found = numbers_of(traced);
   for (size_t i = 0; i < expected.size(); ++i) {

@@ -38,9 +38,10 @@ class Pattern {
   // Nothing when the traces differ in more than numbers, or a number in more than this Note says.
   static std::optional<Pattern> of(const Graph& a, const Graph& b, Unknown unknown = Unknown::Refused);
 
-  // The graph for these inputs; nothing when they do not fit, as where two sizes that were the same differ, or one that
-  // differs is less than `least`.
-  std::optional<Graph> for_inputs(const std::vector<Tensor>& inputs, int64_t least = 2) const;
+  // The graph for these inputs; nothing when they do not fit, as where two sizes that were the same differ, one that
+  // differs is less than `least`, or an integer would be none. Unless sizes of what calls make may be wrong.
+  std::optional<Graph> for_inputs(const std::vector<Tensor>& inputs, int64_t least = 2,
+                                  Unknown unknown = Unknown::Refused) const;
   // Compares that with a trace of them. Sizes of what calls make that are others there become unknown; false when
   // anything else differs.
   bool check(const std::vector<Tensor>& inputs, const Graph& traced);

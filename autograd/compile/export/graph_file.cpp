@@ -234,7 +234,7 @@ class LoadedPattern {
     }
     auto found = programs_.find(sizes);
     if (found == programs_.end()) {
-      std::optional<Graph> graph = pattern_.for_inputs(dense, /*least=*/1);
+      std::optional<Graph> graph = pattern_.for_inputs(dense, /*least=*/1, Pattern::Unknown::LeftInTensors);
       if (!graph) refuse(inputs);
       if (programs_.size() == kMostPrograms) programs_.clear();
       found = programs_.try_emplace(sizes, std::move(*graph)).first;
