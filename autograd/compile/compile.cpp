@@ -42,6 +42,23 @@ struct LeafState {
   bool is_as_it_was() const { return leaf.requires_grad() && strides_now() == strides_of_grad; }
 };
 
+// An input that lies in the memory of a tensor from elsewhere, and where: a write to one is seen in the other, and a
+// view of that tensor may be the input.
+struct InMemory {
+  size_t input;
+  int64_t distance;
+  bool operator==(const InMemory&) const = default;
+
+  static std::vector<InMemory> all_of(const std::vector<Tensor>& inputs, const Tensor& tensor) {
+    std::vector<InMemory> found;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const bool is_in_it = inputs[i].has_storage() && tensor.has_storage() && inputs[i].is_alias_of(tensor);
+      if (is_in_it) found.push_back({i, inputs[i].storage_offset() - tensor.storage_offset()});
+    }
+    return found;
+  }
+};
+
 // A tensor that the function took from elsewhere: whether autograd followed it, and its geometry, which set_data and
 // Module::to change.
 struct CapturedState {
@@ -51,11 +68,12 @@ struct CapturedState {
   ScalarType dtype = tensor.scalar_type();
   Device device = tensor.device();
   DimVector sizes = tensor.sizes(), strides = tensor.strides();
+  std::vector<InMemory> inputs_in_it = {};
 
-  bool is_as_it_was() const {
+  bool is_as_it_was(const std::vector<Tensor>& inputs) const {
     return (!is_in_grad_mode || tensor.requires_grad() == requires_grad) && tensor.scalar_type() == dtype &&
            tensor.device() == device && tensor.sizes() == IntArrayRef(sizes) &&
-           tensor.strides() == IntArrayRef(strides);
+           tensor.strides() == IntArrayRef(strides) && InMemory::all_of(inputs, tensor) == inputs_in_it;
   }
 };
 
@@ -64,13 +82,14 @@ struct Guards {
   std::vector<LeafState> leaves = {};
   std::vector<CapturedState> captured = {};
 
-  bool hold() const {
+  bool hold(const std::vector<Tensor>& inputs) const {
     return std::ranges::all_of(leaves, &LeafState::is_as_it_was) &&
-           std::ranges::all_of(captured, &CapturedState::is_as_it_was);
+           std::ranges::all_of(captured, [&](const CapturedState& each) { return each.is_as_it_was(inputs); });
   }
-  void note() {
+  void note(const std::vector<Tensor>& inputs) {
     for (LeafState& each : leaves) each.strides_of_grad = each.strides_now();
-    for (CapturedState& each : captured) each = CapturedState{each.tensor};
+    for (CapturedState& each : captured)
+      each = CapturedState{.tensor = each.tensor, .inputs_in_it = InMemory::all_of(inputs, each.tensor)};
   }
 };
 
@@ -87,11 +106,12 @@ bool is_on_accelerator(const Graph& graph) {
 }
 
 // Where a function reads and sets no gradient, it does not matter whether leaves had one.
-Guards guards_of(const Graph& graph) {
+Guards guards_of(const Graph& graph, const std::vector<Tensor>& inputs) {
   Guards found;
   const bool knows_gradients = !graph.gradients.empty() || !graph.earlier_gradients.empty();
   for (const auto& [id, tensor] : graph.constants) {
-    if (!tensor.impl()->is_wrapped_number()) found.captured.push_back({tensor});
+    if (!tensor.impl()->is_wrapped_number())
+      found.captured.push_back({.tensor = tensor, .inputs_in_it = InMemory::all_of(inputs, tensor)});
     if (tensor.is_leaf() && tensor.requires_grad() && knows_gradients) found.leaves.push_back({tensor});
   }
   return found;
@@ -158,7 +178,7 @@ struct CompiledFunction::State {
     for (const auto& entry : entries) {
       if (!(entry->signature == signature)) continue;
       if (!entry->is_ready()) without_program = entry.get();
-      if (entry->is_ready() && entry->guards.hold()) return *entry;
+      if (entry->is_ready() && entry->guards.hold(inputs)) return *entry;
     }
     if (without_program) return *without_program;
     if (!entries.empty()) log("traced again: " + reason_for(signature));
@@ -182,16 +202,16 @@ struct CompiledFunction::State {
                : difference;
   }
 
-  Family* family_of(const Entry& entry) {
+  Family* family_of(const std::vector<Tensor>& inputs, const Entry& entry) {
     for (Family& family : families) {
-      if (family.like.differs_in_sizes(entry.signature) && family.guards.hold()) return &family;
+      if (family.like.differs_in_sizes(entry.signature) && family.guards.hold(inputs)) return &family;
     }
     return nullptr;
   }
 
   // A program without a trace.
   bool make_by_pattern(const std::vector<Tensor>& inputs, Entry& entry) {
-    const Family* family = family_of(entry);
+    const Family* family = family_of(inputs, entry);
     if (!family || !family->is_believed) return false;
     std::optional<Graph> graph = family->pattern.for_inputs(inputs);
     if (!graph) return false;
@@ -245,7 +265,7 @@ struct CompiledFunction::State {
   void learn(const std::vector<Tensor>& inputs, const Entry& entry) {
     ++compilations;
     if (!options.dynamic) return;
-    if (Family* family = family_of(entry)) {
+    if (Family* family = family_of(inputs, entry)) {
       const std::optional<Graph> expected = family->pattern.for_inputs(inputs);
       if (expected && is_same(*expected, *entry.traced)) {
         family->is_believed = true;
@@ -264,7 +284,7 @@ struct CompiledFunction::State {
   }
 
   std::vector<Tensor> trace(const Function& function, const std::vector<Tensor>& inputs, Entry& entry) {
-    entry.guards.note();
+    entry.guards.note(inputs);
     Tracer tracer(inputs);
     std::vector<Tensor> outputs = tracer.run([&] { return function(inputs); });
     Graph graph = tracer.take_graph();
@@ -285,7 +305,7 @@ struct CompiledFunction::State {
   void learn_from(Graph graph, std::optional<CutTrace> cut, const std::string& obstacle_met,
                   const std::vector<Tensor>& inputs, Entry& entry) {
     if (entry.is_ready()) entry.start_over();
-    last_guards = guards_of(graph);
+    last_guards = guards_of(graph, inputs);
     const bool are_leaves_known = are_same(last_guards.leaves, entry.guards.leaves);
     if (!are_leaves_known) entry.guards.leaves = last_guards.leaves;
     if (!are_same(last_guards.captured, entry.guards.captured)) entry.guards.captured = last_guards.captured;

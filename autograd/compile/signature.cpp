@@ -24,7 +24,8 @@ Signature::Signature(const std::vector<Tensor>& tensors)
     });
     inputs.push_back({t.sizes(), t.strides(), t.scalar_type(), t.device(), t.requires_grad(),
                       leaf && t.grad().defined(), t.impl()->is_wrapped_number(),
-                      static_cast<size_t>(first - tensors.begin())});
+                      static_cast<size_t>(first - tensors.begin()),
+                      t.has_storage() ? t.storage_offset() - first->storage_offset() : 0});
   }
 }
 
@@ -52,6 +53,8 @@ std::string difference(size_t i, const Signature::Input& now, const Signature::I
   if (now.has_grad != was.has_grad) return str("input ", i, now.has_grad ? " has" : " has no", " gradient");
   if (now.shares_with != was.shares_with)
     return str("input ", i, " shares memory with input ", now.shares_with, ", was ", was.shares_with);
+  if (now.distance != was.distance)
+    return str("input ", i, " lies ", now.distance, " elements behind input ", now.shares_with, ", was ", was.distance);
   return now == was ? std::string() : str("input ", i, " is a number of the program, or was one");
 }
 

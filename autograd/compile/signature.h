@@ -15,6 +15,7 @@ struct Signature {
     Device device;
     bool requires_grad, has_grad, is_wrapped_number;
     size_t shares_with;  // the first input that has its storage, as when one tensor is given twice
+    int64_t distance;    // from that one, in its storage
     bool operator==(const Input&) const = default;
   };
   std::vector<Input> inputs;
