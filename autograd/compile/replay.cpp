@@ -39,7 +39,12 @@ Tensor argument_of(Graph::Id id, const Graph::Call& call, const Stack& arguments
 CutTrace::CutTrace(const Graph& graph, std::vector<Graph::Call> called)
     : tensors(graph.tensors), calls(std::move(called)), outputs(graph.outputs) {
   for (const auto& [id, tensor] : graph.constants) {
-    if (graph.info(id).is_wrapped_number) numbers.emplace(id, tensor);
+    const bool is_gradient = std::ranges::count(graph.earlier_gradients, id, &Graph::Gradient::gradient) > 0;
+    if (graph.info(id).is_wrapped_number) {
+      numbers.emplace(id, tensor);
+    } else if (!is_gradient) {
+      taken.emplace(id, tensor);
+    }
   }
 }
 
@@ -54,8 +59,11 @@ bool CutTrace::is_same(const CutTrace& other) const {
   const auto same_number = [](const auto& a, const auto& b) {
     return a.first == b.first && is_given_again(a.second, b.second);
   };
+  const auto same_taken = [](const auto& a, const auto& b) {
+    return a.first == b.first && is_taken_again(a.second, b.second);
+  };
   return outputs == other.outputs && std::ranges::equal(calls, other.calls, same_call) &&
-         std::ranges::equal(numbers, other.numbers, same_number);
+         std::ranges::equal(numbers, other.numbers, same_number) && std::ranges::equal(taken, other.taken, same_taken);
 }
 
 Replay::Replay(const CutTrace& trace, const std::vector<Tensor>& outputs) : trace_(trace) {

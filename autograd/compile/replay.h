@@ -29,6 +29,7 @@ struct CutTrace {
   std::vector<Graph::Call> calls;       // of operators and of the host, also those that did nothing
   std::vector<Graph::Id> outputs;       // what the program still held
   std::map<Graph::Id, Tensor> numbers;  // that the program gave, as tensors
+  std::map<Graph::Id, Tensor> taken;    // other tensors from elsewhere
 
   CutTrace(const Graph& graph, std::vector<Graph::Call> called);
   /// Whether both called the same operators for the same tensors and numbers.

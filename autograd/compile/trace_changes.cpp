@@ -6,6 +6,7 @@
 
 #include "autograd/compile/graph_dump.h"
 #include "autograd/compile/pattern.h"
+#include "core/print/bracketed.h"
 #include "core/str.h"
 
 namespace rush::compiler {
@@ -30,13 +31,10 @@ Tensor taken_from_elsewhere(const Graph& graph, Graph::Id id) {
 }
 
 std::string change(const std::string& op, const Tensor& then, const Tensor& now) {
-  if (!then.defined() || !now.defined() || then.is_same(now) || !has_arithmetic(then.scalar_type())) return {};
+  if (!then.defined() || !now.defined() || !has_arithmetic(then.scalar_type())) return {};
   if (then.impl()->is_wrapped_number() && now.impl()->is_wrapped_number())
     return is_given_again(then, now) ? std::string() : another_number(op, text_of_number(then), text_of_number(now));
-  const bool are_alike =
-      then.scalar_type() == now.scalar_type() && then.device() == now.device() && then.sizes() == now.sizes();
-  if (are_alike && (then.equal(now) || (then.is_floating_point() && then.allclose(now, 0, 0, /*equal_nan=*/true))))
-    return {};
+  if (is_taken_again(then, now)) return {};
   return str("it gives ", op, " another tensor from elsewhere at each call, which should be an input");
 }
 
@@ -49,6 +47,17 @@ std::string change(const std::string& op, const Graph& before, const Graph::Argu
     std::string text =
         change(op, taken_from_elsewhere(before, then.tensors[i]), taken_from_elsewhere(after, now.tensors[i]));
     if (!text.empty()) return text;
+  }
+  return {};
+}
+
+// Of the sizes of what two calls with the same arguments make.
+std::string change_of_sizes(const Graph& before, const Graph::Call& then, const Graph& after, const Graph::Call& now) {
+  const std::vector<Graph::Id> a = Graph::tensors_of(then.results), b = Graph::tensors_of(now.results);
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const DimVector &was = before.info(a[i]).sizes, &is = after.info(b[i]).sizes;
+    if (was != is)
+      return str(now.name, " makes a tensor of other sizes at each call, ", bracketed(is), " after ", bracketed(was));
   }
   return {};
 }
@@ -67,6 +76,13 @@ bool is_given_again(const Tensor& then, const Tensor& now) {
                        std::memcmp(then.data_ptr(), now.data_ptr(), static_cast<size_t>(then.nbytes())) == 0);
 }
 
+bool is_taken_again(const Tensor& then, const Tensor& now) {
+  if (then.is_same(now) || !has_arithmetic(then.scalar_type())) return true;
+  const bool are_alike =
+      then.scalar_type() == now.scalar_type() && then.device() == now.device() && then.sizes() == now.sizes();
+  return are_alike && (then.equal(now) || (then.is_floating_point() && then.allclose(now, 0, 0, /*equal_nan=*/true)));
+}
+
 std::string change_between(const Graph& before, const Graph& now) {
   const size_t calls = std::min(before.calls.size(), now.calls.size());
   for (size_t i = 0; i < calls; ++i) {
@@ -76,6 +92,7 @@ std::string change_between(const Graph& before, const Graph& now) {
       std::string text = change(b.name, before, a.arguments[k], now, b.arguments[k]);
       if (!text.empty()) return text;
     }
+    if (std::string text = change_of_sizes(before, a, now, b); !text.empty()) return text;
   }
   return {};
 }

@@ -24,5 +24,7 @@ std::string change_between(const Graph& before, const Graph& now);
 bool is_given_again(const Value& then, const Value& now);
 /// Whether a tensor that stands for a number is given again: by another one of the same number.
 bool is_given_again(const Tensor& then, const Tensor& now);
+/// Whether a tensor from elsewhere is given again, or another with the same elements.
+bool is_taken_again(const Tensor& then, const Tensor& now);
 
 }  // namespace rush::compiler
