@@ -83,8 +83,7 @@ BackwardPass::BackwardPass(const std::vector<Edge>& inputs, const BackwardOption
       recording_(options.create_graph),
       captured_(inputs.size()),
       capturing_(graphs::capturing_stream()) {
-  if (options.accumulate) return;
-  for (size_t i = 0; i < inputs.size(); ++i) captures_[inputs[i].node.get()].push_back(i);
+  for (size_t i = 0; i < inputs.size() && !options.accumulate; ++i) captures_[inputs[i].node.get()].push_back(i);
 }
 
 void BackwardPass::deliver(const Edge& edge, Tensor grad, const Node* maker, ReadyNodes& ready) {
@@ -101,8 +100,9 @@ Tensors BackwardPass::apply(Node& node, Tensors grads) {
   const StreamGuard on_stream(stream);
   watched_.before(node);
   if (node.next_edges().empty() || !captures_.empty()) streams_.ends_on(stream);
-  run_hooks(node.pre_hooks(), grads);
-  auto* end = node.next_edges().empty() ? dynamic_cast<AccumulateGrad*>(&node) : nullptr;
+  const bool ends_here = options_.ends_at_inputs && captures_.contains(&node);
+  if (!ends_here) run_hooks(node.pre_hooks(), grads);
+  auto* end = !ends_here && node.next_edges().empty() ? dynamic_cast<AccumulateGrad*>(&node) : nullptr;
   if (end) run_hooks(get_meta(end->variable)->hooks, grads);  // what grad() hands out has passed them, too
   Tensors results;
   if (!capture(node, grads)) return results;
@@ -120,6 +120,7 @@ bool BackwardPass::capture(Node& node, const Tensors& grads) {
   const auto found = captures_.find(&node);
   if (found == captures_.end()) return options_.accumulate || !dynamic_cast<AccumulateGrad*>(&node);
   for (size_t i : found->second) captured_[i] = grads[inputs_[i].slot];
+  if (options_.ends_at_inputs) return false;
   const auto& edges = node.next_edges();
   const auto leading = nodes_leading_to({edges.begin(), edges.end()}, inputs_);
   return std::ranges::any_of(edges, [&](const Edge& edge) { return leading.contains(edge.node.get()); });

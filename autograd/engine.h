@@ -16,9 +16,10 @@ namespace rush {
 
 /// Of one backward pass.
 struct BackwardOptions {
-  bool retain_graph = false;  // keep what the nodes saved
-  bool create_graph = false;  // record the backward pass itself
-  bool accumulate = true;     // into the leaves' `grad`; otherwise gradients are only returned
+  bool retain_graph = false;    // keep what the nodes saved
+  bool create_graph = false;    // record the backward pass itself
+  bool accumulate = true;       // into the leaves' `grad`; otherwise gradients are only returned
+  bool ends_at_inputs = false;  // what is behind an input, and its hooks, are left to another backward pass
 };
 
 /// Runs from `roots` with their gradients and returns the gradients at `inputs` (undefined where none arrives). With
