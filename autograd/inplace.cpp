@@ -143,14 +143,11 @@ namespace {
 
 void give_own_memory(Tensor& alias) {
   const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
-  if (alias.layout() != kStrided) {
-    const auto version = static_cast<uint32_t>(alias._version());
-    alias.impl()->set_data_of(*alias.clone().impl());
-    alias.storage()->set_version(version);
-    return;
-  }
-  const Tensor copy = native::clone_contiguous(alias);
+  // A trace is to note the copy, which later calls read.
+  const bool is_plain = alias.layout() == kStrided && !dispatch_state.included.has(DispatchKey::Tracer);
+  const Tensor copy = is_plain ? native::clone_contiguous(alias) : detail::make_alias(alias).clone();
   copy.storage()->set_version(static_cast<uint32_t>(alias._version()));
+  if (alias.layout() != kStrided) return alias.impl()->set_data_of(*copy.impl());
   alias.impl()->set_storage(copy.storage());
   alias.impl()->set_geometry(copy.sizes(), copy.strides(), 0);
 }
