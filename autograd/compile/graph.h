@@ -84,6 +84,7 @@ class Graph {
     size_t first_call = 0;
     std::vector<Id> given;        ///< the gradients of the outputs; kNone where there is none
     std::vector<Gradient> found;  ///< those of inputs and constants
+    std::vector<Id> saved = {};   ///< constants that autograd saved: nobody may write them before the backward pass
     bool operator==(const Backward&) const = default;
   };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/compile/graph_module.h"
+#include "autograd/compile/uses.h"
 #include "autograd/grad_mode.h"
 #include "autograd/saved.h"
 #include "core/ops/factory/factories.h"
@@ -14,7 +15,7 @@ namespace {
 // The calls of the forward pass, which also give what the backward pass reads of theirs, and those of the backward
 // pass, which read that and then the gradients that are given.
 std::pair<Graph, Graph> parts_of(const Graph& graph) {
-  const auto& [first_call, given, found] = *graph.backward;
+  const auto& [first_call, given, found, saved] = *graph.backward;
   Graph whole = graph;
   whole.backward.reset();
   whole.outputs.clear();
@@ -25,6 +26,18 @@ std::pair<Graph, Graph> parts_of(const Graph& graph) {
   std::ranges::copy(backward.inputs, std::back_inserter(forward.outputs));
   std::ranges::remove_copy(given, std::back_inserter(backward.inputs), Graph::kNone);
   return {std::move(forward), std::move(backward)};
+}
+
+// The constants that autograd saved and the backward pass reads. Hooks may read others, which the program may write.
+std::vector<Tensor> saved_of(const Graph& graph, const Graph& backward) {
+  const Uses uses(backward);
+  std::vector<Tensor> saved;
+  for (const auto& [id, tensor] : graph.constants) {
+    const bool is_earlier_gradient = std::ranges::count(graph.earlier_gradients, id, &Graph::Gradient::gradient) > 0;
+    const bool is_saved = std::ranges::count(graph.backward->saved, id) > 0;
+    if (is_saved && !is_earlier_gradient && !uses.readers(id).empty()) saved.push_back(tensor);
+  }
+  return saved;
 }
 
 // A gradient with the strides that it had in the trace; zeros where none arrives.
@@ -40,10 +53,12 @@ Tensor as_traced(const Tensor& grad, const Graph::TensorInfo& info) {
 struct CompiledBackward : Node {
   std::shared_ptr<Program> program;
   SavedList saved;
+  SavedList constants;  // whose values the program reads where they lie
 
   Tensors apply(const Tensors& grads) override {
     RUSH_CHECK(!GradMode::is_enabled(),
                "compile: the backward pass of a compiled function cannot be recorded (create_graph)");
+    constants.get();  // throws where one was written
     Tensors inputs = saved.get();
     const std::vector<Graph::Id>& ids = program->graph().inputs;
     for (const Tensor& grad : grads) {
@@ -51,7 +66,7 @@ struct CompiledBackward : Node {
     }
     return program->run(inputs);
   }
-  RUSH_SAVED(saved)
+  RUSH_SAVED(saved, constants)
 };
 
 JointProgram::JointProgram(const Graph& graph, const Make& make) : outputs_(graph.outputs.size()) {
@@ -60,6 +75,7 @@ JointProgram::JointProgram(const Graph& graph, const Make& make) : outputs_(grap
     return;
   }
   auto [forward, backward] = parts_of(graph);
+  saved_ = saved_of(graph, backward);
   const ProgramEnds ends{.returned = backward.outputs.size(), .kept = forward.outputs.size() - outputs_};
   forward_ = make(std::move(forward), "forward", {outputs_});
   backward_ = make(std::move(backward), "backward", ends);
@@ -88,6 +104,7 @@ std::vector<Tensor> JointProgram::run(const std::vector<Tensor>& inputs) {
     set_history(results[i], node);
   }
   node->saved = SavedList(saved);
+  node->constants = SavedList(saved_);
   return results;
 }
 

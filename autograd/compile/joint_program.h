@@ -34,6 +34,7 @@ class JointProgram {
   size_t outputs_ = 0;            // of the function; what else the first graph returns is kept
   std::vector<Tensor> leaves_;    // what the found gradients belong to; undefined for an input
   std::vector<size_t> input_of_;  // then its number
+  std::vector<Tensor> saved_;     // what the backward pass reads of the program's tensors
 };
 
 }  // namespace rush::compiler

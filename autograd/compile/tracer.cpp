@@ -79,6 +79,27 @@ bool is_sparse_among(const Stack& values) {
                              [&](const Value& each) { return std::ranges::any_of(tensors_of(each), is_sparse); });
 }
 
+bool is_generator(const Value& value) { return value.is<Generator>() && value.as<Generator>().defined(); }
+
+// Whether the sizes of what the operator gives depend on what its arguments hold: a graph has one size for each tensor.
+bool has_sizes_of_values(const OpBase& op, const std::vector<Graph::Argument>& arguments, const Graph& graph) {
+  static constexpr std::string_view kAlways[] = {"aten::nonzero",
+                                                 "aten::masked_select",
+                                                 "aten::_unique",
+                                                 "aten::_unique2",
+                                                 "aten::unique_dim",
+                                                 "aten::bincount",
+                                                 "aten::unique_consecutive",
+                                                 "aten::unique_dim_consecutive"};
+  if (std::ranges::find(kAlways, op.name()) != std::end(kAlways)) return true;
+  if (op.name() == "aten::repeat_interleave.Tensor") return arguments[1].value.is_none();
+  if (op.name() == "aten::one_hot") return arguments[1].value.as<int64_t>() < 0;
+  const auto is_mask = [&](Graph::Id id) {
+    return id != Graph::kNone && (graph.info(id).dtype == kBool || graph.info(id).dtype == kUInt8);
+  };
+  return op.name() == "aten::index.Tensor" && std::ranges::any_of(arguments[1].tensors, is_mask);
+}
+
 // Whether the call made none of the tensors from number `first_new` on: its results are its arguments, or views that
 // are there already. A leaf must stay the tensor that it is, since it gets a gradient.
 bool made_nothing(const Graph::Call& call, Graph::Id first_new) {
@@ -92,7 +113,10 @@ bool made_nothing(const Graph::Call& call, Graph::Id first_new) {
 Tracer* Tracer::current() { return dispatch_state.excluded.has(DispatchKey::Tracer) ? nullptr : current_tracer; }
 
 Tracer::Tracer(const std::vector<Tensor>& inputs, TakesWhole takes_whole) : inputs_(inputs), takes_whole_(takes_whole) {
-  for (const Tensor& input : inputs) graph_.inputs.push_back(add(input));
+  for (const Tensor& input : inputs) {
+    graph_.inputs.push_back(add(input));
+    histories_.push_back({input, input.grad_fn(), input.requires_grad()});
+  }
 }
 Tracer::~Tracer() = default;
 
@@ -113,7 +137,8 @@ std::vector<Tensor> Tracer::run(const std::function<std::vector<Tensor>()>& prog
     graph_.gradients.clear();
     trace_backward(outputs);
   }
-  obstacle_ = what_escaped(outputs);
+  if (obstacle_.empty()) obstacle_ = what_got_history();
+  if (obstacle_.empty()) obstacle_ = what_escaped(outputs);
   if (!obstacle_.empty()) {
     graph_.calls.resize(calls);
     calls_.resize(called);
@@ -121,6 +146,7 @@ std::vector<Tensor> Tracer::run(const std::function<std::vector<Tensor>()>& prog
     graph_.outputs = std::move(still_there);
   }
   held_.clear();
+  histories_.clear();
   return outputs;
 }
 
@@ -136,13 +162,13 @@ void Tracer::trace_call(const OpBase& op, KeySet /*keys*/, Stack& stack) {
 void Tracer::record(const OpBase& op, Stack& stack) {
   Graph::Call call{.op = &op, .name = std::string(op.name())};
   for (const Value& value : stack) call.arguments.push_back(argument_of(value));
-  const bool was_sparse = is_sparse_among(stack);
+  const bool was_sparse = is_sparse_among(stack), has_generator = std::ranges::any_of(stack, is_generator);
   const std::vector<SeenArgument> seen = seen_arguments(op, stack);
   {
     const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer)};
     const uint64_t drawn = random_numbers_drawn();
     op.call_boxed(stack, DispatchKey::Tracer);
-    call.is_random = random_numbers_drawn() != drawn;
+    call.is_random = random_numbers_drawn() != drawn || has_generator;
   }
   has_accumulated_ |= dynamic_cast<const AccumulateGrad*>(current_node) != nullptr;
   if (gives_numbers(stack) && !asks_for_no_values(op, call.arguments, graph_)) {
@@ -151,6 +177,8 @@ void Tracer::record(const OpBase& op, Stack& stack) {
         where.line() ? str(" at ", where.file_name(), ':', where.line()) : str(", in ", op.name());
     return cut(str("it reads a number from a tensor", place), call.arguments);
   }
+  if (has_sizes_of_values(op, call.arguments, graph_))
+    return cut(str("it makes a tensor whose sizes depend on values, in ", op.name()), call.arguments);
   if (was_sparse || is_sparse_among(stack)) return cut(str("it uses a sparse tensor, in ", op.name()), call.arguments);
   for (const SeenArgument& each : seen) {
     if (each.is_written()) call.written.push_back(id_of(each.tensor));
@@ -240,9 +268,17 @@ Graph::Id Tracer::view_of_known(const Tensor& tensor) {
   return view;
 }
 
+// Whether this is one of two parameters in the same memory, as tied weights are: each has a gradient of its own.
+bool Tracer::is_another_leaf(const Tensor& tensor, Graph::Id id) const {
+  if (held_.contains(tensor.impl()) || results_.contains(tensor.impl())) return false;
+  const auto is_leaf = [](const Tensor& t) { return t.requires_grad() && t.is_leaf(); };
+  const auto constant = std::ranges::find(graph_.constants, id, &Graph::Constant::id);
+  return constant != graph_.constants.end() && is_leaf(constant->tensor) && is_leaf(tensor);
+}
+
 Graph::Id Tracer::id_of(const Tensor& tensor) {
   if (tensor.layout() != kStrided) return Graph::kNone;  // the trace ends there
-  if (const Graph::Id id = known(tensor); id != Graph::kNone) {
+  if (const Graph::Id id = known(tensor); id != Graph::kNone && !is_another_leaf(tensor, id)) {
     if (!held_.contains(tensor.impl())) held_.emplace(tensor.impl(), Held{tensor, id});
     return id;
   }
@@ -250,6 +286,8 @@ Graph::Id Tracer::id_of(const Tensor& tensor) {
   const Graph::Id id = add(tensor);
   find_earlier_gradient(id, tensor);
   graph_.constants.push_back({id, tensor});
+  const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer)};
+  histories_.push_back({tensor, tensor.grad_fn(), tensor.requires_grad()});
   return id;
 }
 
@@ -277,6 +315,7 @@ Graph::Argument Tracer::result_of(const Value& value) {
   for (const Tensor& t : tensors_of(value)) {
     Graph::Id id = t.defined() ? known(t) : Graph::kNone;  // what was written in place, or an argument
     if (t.defined() && id == Graph::kNone) id = add(t, /*is_made=*/true);
+    if (t.defined()) results_.insert(t.impl());
     result.tensors.push_back(id);
   }
   return result;
@@ -320,6 +359,7 @@ void Tracer::cut(std::string why, const std::vector<Graph::Argument>& arguments)
   set_gradients(graph_.gradients);
   if (!ran_backward()) graph_.gradients.clear();
   held_.clear();
+  histories_.clear();
   current_tracer = nullptr;
 }
 
@@ -382,10 +422,13 @@ void Tracer::trace_backward(const std::vector<Tensor>& outputs) {
   };
   for (size_t i = 0; i < inputs_.size(); ++i) ask_for(graph_.inputs[i], inputs_[i]);
   for (const auto& [id, tensor] : graph_.constants) ask_for(id, tensor);
-  const Tensors found = run_backward(roots, given, edges, {.retain_graph = true, .accumulate = false});
+  // What is behind the inputs is not the function's: the pass that the caller runs goes on there.
+  const Tensors found =
+      run_backward(roots, given, edges, {.retain_graph = true, .accumulate = false, .ends_at_inputs = true});
   for (size_t i = 0; i < found.size(); ++i) {
     if (found[i].defined()) backward.found[i].gradient = id_of(found[i]);
   }
+  backward.saved = saved_constants(outputs);
   graph_.backward = std::move(backward);
 }
 
@@ -413,6 +456,33 @@ std::vector<Tensor> saved_behind(const std::vector<Tensor>& outputs) {
   } collect;
   for (Node* const node : nodes_behind(outputs)) node->visit_saved(collect);
   return std::move(collect.tensors);
+}
+
+std::vector<Graph::Id> Tracer::saved_constants(const std::vector<Tensor>& outputs) const {
+  std::unordered_set<int32_t> memories;  // a view of one may have been saved
+  for (const Tensor& tensor : saved_behind(outputs)) {
+    if (const Graph::Id id = known(tensor); id != Graph::kNone) memories.insert(graph_.info(id).memory);
+  }
+  std::vector<Graph::Id> constants;
+  for (const Graph::Constant& each : graph_.constants) {
+    if (memories.contains(graph_.info(each.id).memory) && !each.tensor.impl()->is_wrapped_number())
+      constants.push_back(each.id);
+  }
+  return constants;
+}
+
+// A tensor that was there before and whose place in autograd's graph is another now, as one that is written in place:
+// runs of a graph change no histories. Empty where there is none.
+std::string Tracer::what_got_history() const {
+  const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer)};  // a view's is made when it is asked for
+  for (size_t i = 0; i < histories_.size(); ++i) {
+    const auto& [tensor, grad_fn, requires_grad] = histories_[i];
+    const bool is_input = i < inputs_.size();  // a parameter may be frozen for a while
+    if (tensor.grad_fn() == grad_fn && (!is_input || tensor.requires_grad() == requires_grad)) continue;
+    return str("it changes the history of a tensor of sizes ", bracketed(tensor.sizes()),
+               " that was there before, as by a write in place that autograd follows");
+  }
+  return "";
 }
 
 // A tensor that a call made and that lives on, as an optimiser's state made at its first step does, would be made again

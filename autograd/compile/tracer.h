@@ -61,6 +61,7 @@ class Tracer {
   void record(const OpBase& op, Stack& stack);
   Graph::Argument argument_of(const Value& value);
   Graph::Argument result_of(const Value& value);
+  bool is_another_leaf(const Tensor& tensor, Graph::Id id) const;
   Graph::Id id_of(const Tensor& tensor);
   Graph::Id add(const Tensor& tensor, bool is_made = false);
   Graph::Id known(const Tensor& tensor) const;
@@ -78,6 +79,9 @@ class Tracer {
   std::string name_of_maker(Graph::Id made) const;
   uint64_t random_numbers_drawn() const;  // from the default generators of all devices that were seen
   void trace_backward(const std::vector<Tensor>& outputs);
+  // The constants that the nodes behind the outputs have saved.
+  std::vector<Graph::Id> saved_constants(const std::vector<Tensor>& outputs) const;
+  std::string what_got_history() const;
   std::string what_escaped(const std::vector<Tensor>& outputs);
 
   struct Held {
@@ -90,13 +94,21 @@ class Tracer {
     int32_t memory;
     std::vector<Graph::Id> ids;  // of the tensors in it
   };
+  // Of a tensor from elsewhere, when it was first seen.
+  struct History {
+    Tensor tensor;
+    intrusive_ptr<Node> grad_fn;
+    bool requires_grad;
+  };
   const std::vector<Tensor> inputs_;
   const TakesWhole takes_whole_;
   Graph graph_;
   std::unordered_map<const TensorImpl*, Held> held_;
   std::unordered_map<const StorageImpl*, KnownStorage> storages_;
-  std::vector<Graph::Call> calls_;      // those of take_calls
-  std::unordered_set<Graph::Id> made_;  // by calls
+  std::vector<Graph::Call> calls_;                 // those of take_calls
+  std::unordered_set<Graph::Id> made_;             // by calls
+  std::unordered_set<const TensorImpl*> results_;  // the addresses of what calls gave
+  std::vector<History> histories_;
   std::vector<Device> devices_ = {kCPU};
   bool has_accumulated_ = false;  // into a gradient that was there before
   size_t let_go_at_ = 256;
