@@ -67,8 +67,7 @@ bool can_fuse(const Graph& graph, const std::vector<LoweredKernel>& kernels) {
 bool suits_rows(IntArrayRef sizes, int64_t element_size, Device device) {
   constexpr int64_t kFewestColumns = 16, kFewRows = 64, kManyRows = 4096, kLongRow = 65536;
   const int64_t columns = sizes.back(), most_columns = device.is_cpu() ? 16384 : 65536;
-  int64_t rows = 1;
-  for (size_t d = 0; d + 1 < sizes.size(); ++d) rows *= sizes[d];
+  const int64_t rows = checked_numel(sizes.slice(0, sizes.size() - 1));
   if (columns < kFewestColumns || columns > most_columns || rows > std::numeric_limits<int32_t>::max()) return false;
   return columns * element_size < kLongRow ? rows >= kFewRows || columns <= kManyRows : rows >= kManyRows;
 }

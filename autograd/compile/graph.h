@@ -41,6 +41,14 @@ class Graph {
     /// Where the program's own code goes on after the call that made it. Null if it is not known, as without
     /// RUSH_COMPILE_DEBUG.
     const void* made_before = nullptr;
+
+    int64_t nbytes() const { return element_size(dtype) * checked_numel(sizes); }
+    /// Row-major, without gaps.
+    bool is_contiguous() const { return strides == contiguous_strides(sizes); }
+    /// Whether the tensor has these sizes and strides.
+    bool has_geometry_of(const Tensor& t) const {
+      return t.sizes() == IntArrayRef(sizes) && t.strides() == IntArrayRef(strides);
+    }
   };
   /// An argument or a result. Where it is a tensor, or a list of them, `tensors` has their numbers, kNone for an
   /// undefined one, and `value` one of its kind.

@@ -34,9 +34,9 @@ std::vector<Tensor> GraphModule::operator()(const std::vector<Tensor>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Graph::TensorInfo& info = graph().info(graph().inputs[i]);
     const Tensor& t = inputs[i];
-    RUSH_CHECK_VALUE(t.defined() && t.sizes() == IntArrayRef(info.sizes) && t.strides() == IntArrayRef(info.strides) &&
-                         t.scalar_type() == info.dtype && t.device() == info.device,
-                     "GraphModule: input ", i, " is not like ", graph().describe(graph().inputs[i]), " of the trace");
+    RUSH_CHECK_VALUE(
+        t.defined() && info.has_geometry_of(t) && t.scalar_type() == info.dtype && t.device() == info.device,
+        "GraphModule: input ", i, " is not like ", graph().describe(graph().inputs[i]), " of the trace");
   }
   return program_->run(inputs);
 }
@@ -114,8 +114,7 @@ double flops(const Graph& graph, const Graph::Call& call) {
   if (!call.op || call.results.empty() || call.results[0].tensors.size() != 1) return 0;
   Stack stack;
   for (const Graph::Argument& each : call.arguments) stack.push_back(compiler::on_meta(each, graph));
-  double elements = 1;
-  for (const int64_t size : graph.info(call.result()).sizes) elements *= static_cast<double>(size);
+  const auto elements = static_cast<double>(checked_numel(graph.info(call.result()).sizes));
   return elements * profiler::flops_per_result(*call.op, stack);
 }
 

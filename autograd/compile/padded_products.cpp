@@ -54,12 +54,10 @@ class PaddedLinear {
     const Graph::Id bias = linear().argument(2);
     if (bias != Graph::kNone && IntArrayRef(info(bias).sizes) != IntArrayRef(weight.sizes[0])) return false;
     if (element_size(result.dtype) != 2 || weight.sizes.size() != 2 || result.sizes.size() < 2) return false;
-    if (result.strides != contiguous_strides(result.sizes) || weight.strides != contiguous_strides(weight.sizes))
-      return false;
+    if (!result.is_contiguous() || !weight.is_contiguous()) return false;
     columns_ = result.sizes.back();
     whole_ = (columns_ + 7) / 8 * 8;
-    lines_ = 1;
-    for (size_t d = 0; d + 1 < result.sizes.size(); ++d) lines_ *= result.sizes[d];
+    lines_ = checked_numel(IntArrayRef(result.sizes).slice(0, result.sizes.size() - 1));
     const int64_t depth = weight.sizes[1];
     return whole_ != columns_ && columns_ >= kFewestColumns && std::min(lines_, depth) >= kFewest &&
            lines_ * columns_ * depth >= kFewestProducts;

@@ -229,10 +229,8 @@ std::optional<Graph> Pattern::for_inputs(const std::vector<Tensor>& inputs, int6
   for (size_t i = unknown == Unknown::Refused ? 0 : numbers_of_tensors(graph_); i < found.size(); ++i) {
     if (std::abs(found[i] - wanted[i]) > 1e-6) return std::nullopt;
   }
-  const bool fit = std::ranges::equal(inputs, graph.inputs, [&](const Tensor& input, Graph::Id id) {
-    const Graph::TensorInfo& info = graph.info(id);
-    return input.sizes() == IntArrayRef(info.sizes) && input.strides() == IntArrayRef(info.strides);
-  });
+  const bool fit = std::ranges::equal(
+      inputs, graph.inputs, [&](const Tensor& input, Graph::Id id) { return graph.info(id).has_geometry_of(input); });
   return fit ? std::optional(std::move(graph)) : std::nullopt;
 }
 

@@ -18,7 +18,7 @@ namespace rush::compiler {
 namespace {
 
 // Of copies for each kernel: as long as the host takes to launch one.
-constexpr size_t kMostCopiedPerKernel = 1 << 20;
+constexpr int64_t kMostCopiedPerKernel = 1 << 20;
 constexpr size_t kMemoryPerRecording = 4;  // so many times what its calls make
 // Two runs as they are, the second on the stream of the capture, where libraries make their handles and plans.
 constexpr int kRunsBefore = 2;
@@ -26,12 +26,6 @@ constexpr int kRunsBefore = 2;
 constexpr int kMostWaits = 2;
 // Runs in a row of a recorded program whose inputs lie elsewhere.
 constexpr int kMostMisses = 2;
-
-size_t bytes_of(const Graph::TensorInfo& info) {
-  auto bytes = static_cast<size_t>(element_size(info.dtype));
-  for (const int64_t size : info.sizes) bytes *= static_cast<size_t>(size);
-  return bytes;
-}
 
 Device recording_device(const Graph& graph) {
   for (const Graph::TensorInfo& info : graph.tensors) {
@@ -194,7 +188,7 @@ std::vector<RecordedCalls::Source*> RecordedCalls::moved_sources() {
     if (address_of(given) != source.address) moved.push_back(&source);
     if (is_recorded_) continue;
     source.address = address_of(given);
-    if (source.may_be_copied && bytes_of(program_.graph().info(source.id)) <= kMostCopiedPerKernel) source.last = given;
+    if (source.may_be_copied && program_.graph().info(source.id).nbytes() <= kMostCopiedPerKernel) source.last = given;
   }
   return moved;
 }
@@ -302,25 +296,26 @@ void RecordedCalls::record(const std::vector<Source*>& moved) {
 
 bool RecordedCalls::fits_the_device() const {
   const size_t there_is = backend_of(device_.type).properties(device_.index).total_memory;  // 0: not known
-  size_t bytes = 0;
+  int64_t bytes = 0;
   for (const Graph::Call& call : program_.graph().calls) {
     if (call.op && call.op->is_view()) continue;
-    Graph::for_each_tensor(call.results, [&](Graph::Id id) { bytes += bytes_of(program_.graph().info(id)); });
+    Graph::for_each_tensor(call.results, [&](Graph::Id id) { bytes += program_.graph().info(id).nbytes(); });
   }
-  return there_is == 0 || bytes <= there_is / kMemoryPerRecording;
+  return there_is == 0 || static_cast<size_t>(bytes) <= there_is / kMemoryPerRecording;
 }
 
 bool RecordedCalls::is_worth_it() const {
   const Graph& graph = program_.graph();
-  size_t bytes = 0, kernels = 0;
+  int64_t bytes = 0;
+  size_t kernels = 0;
   for (const Source& source : sources_) {
-    if (source.is_copied) bytes += bytes_of(graph.info(source.id));
+    if (source.is_copied) bytes += graph.info(source.id).nbytes();
   }
   for (size_t i = 0; i < ends_.returned; ++i) {
-    if (graph.outputs[i] != Graph::kNone) bytes += bytes_of(graph.info(graph.outputs[i]));
+    if (graph.outputs[i] != Graph::kNone) bytes += graph.info(graph.outputs[i]).nbytes();
   }
   for (const Segment& segment : segments_) kernels += segment.graph->nodes();
-  return kernels >= fewest_kernels_ * segments_.size() && bytes <= kernels * kMostCopiedPerKernel;
+  return kernels >= fewest_kernels_ * segments_.size() && bytes <= static_cast<int64_t>(kernels) * kMostCopiedPerKernel;
 }
 
 // False where there is no memory for them.

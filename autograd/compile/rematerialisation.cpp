@@ -14,12 +14,6 @@ namespace rush::compiler {
 
 namespace {
 
-int64_t bytes_of(const Graph::TensorInfo& info) {
-  int64_t bytes = element_size(info.dtype);
-  for (const int64_t size : info.sizes) bytes *= size;
-  return bytes;
-}
-
 // What shares one storage, which a call made: from there on it is held until the last call that uses it is done.
 struct Life {
   int64_t bytes = 0;
@@ -67,7 +61,7 @@ class Rematerialiser {
       const Graph::TensorInfo& info = graph_.info(id);
       if (given.contains(info.memory)) return;
       Life& life = lives_.try_emplace(info.memory, Life{.first = call}).first->second;
-      life.bytes = std::max(life.bytes, bytes_of(info));
+      life.bytes = std::max(life.bytes, info.nbytes());
       life.last = call;
       if (std::ranges::find(life.ids, id) == life.ids.end()) life.ids.push_back(id);
     };

@@ -77,7 +77,6 @@ Graph::Call call(const OpBase& op, std::vector<Graph::Argument> arguments, std::
   return {.op = &op, .name = std::string(op.name()), .arguments = std::move(arguments), .results = std::move(results)};
 }
 
-bool is_contiguous(const Graph::TensorInfo& info) { return info.strides == contiguous_strides(info.sizes); }
 bool has_sizes_of(const Graph::TensorInfo& a, const Graph::TensorInfo& b) {
   return a.sizes == b.sizes && a.device == b.device;
 }
@@ -92,7 +91,7 @@ std::optional<size_t> only_cast_to_16_bits(const Editor& editor, Graph::Id id) {
   const Graph::Call* const cast = editor.call_of(ops::_to_copy, reader);
   if (!cast) return std::nullopt;
   const Graph::TensorInfo &from = editor.info(id), &to = editor.info(cast->result());
-  const bool is_cast = (to.dtype == kBFloat16 || to.dtype == kFloat16) && has_sizes_of(from, to) && is_contiguous(to);
+  const bool is_cast = (to.dtype == kBFloat16 || to.dtype == kFloat16) && has_sizes_of(from, to) && to.is_contiguous();
   return is_cast ? reader : std::nullopt;
 }
 
@@ -127,7 +126,7 @@ void replace_add_layer_norm(Editor& editor, size_t i) {
   }
   if (editor.info(self).dtype != s.dtype) std::swap(self, other);
   if (editor.info(self).dtype != s.dtype || !has_sizes_of(editor.info(self), s) ||
-      !has_sizes_of(editor.info(other), s) || !is_contiguous(s))
+      !has_sizes_of(editor.info(other), s) || !s.is_contiguous())
     return;
   std::optional<size_t> cast = only_cast_to_16_bits(editor, y);
   const ScalarType low = editor.info(other).dtype;
@@ -167,7 +166,7 @@ std::optional<size_t> cast_of(const Editor& editor, Graph::Id id, ScalarType dty
     const Graph::Call* const cast = editor.call_of(ops::_to_copy, reader);
     if (!cast) continue;
     const Graph::TensorInfo& to = editor.info(cast->result());
-    if (to.dtype == dtype && has_sizes_of(to, editor.info(id)) && is_contiguous(to)) return reader;
+    if (to.dtype == dtype && has_sizes_of(to, editor.info(id)) && to.is_contiguous()) return reader;
   }
   return std::nullopt;
 }
@@ -203,7 +202,7 @@ std::optional<size_t> dropout_backward_of(const Editor& editor, Graph::Id gradie
     const Graph::Call* const dropout = editor.call_of(ops::native_dropout_backward, reader);
     if (!dropout || dropout->argument(0) != gradient) continue;
     const Graph::TensorInfo &mask = editor.info(dropout->argument(1)), &to = editor.info(dropout->result());
-    if (mask.dtype == kBool && has_sizes_of(mask, to) && has_sizes_of(editor.info(gradient), to) && is_contiguous(to))
+    if (mask.dtype == kBool && has_sizes_of(mask, to) && has_sizes_of(editor.info(gradient), to) && to.is_contiguous())
       return reader;
   }
   return std::nullopt;
@@ -249,7 +248,7 @@ void replace_add_layer_norm_backward(Editor& editor, size_t i) {
   const Graph::TensorInfo& sum = editor.info(input);
   for (const Graph::Id each : {past, total, input}) {
     const Graph::TensorInfo& info = editor.info(each);
-    if (each == through || info.dtype != sum.dtype || !has_sizes_of(info, sum) || !is_contiguous(info)) return;
+    if (each == through || info.dtype != sum.dtype || !has_sizes_of(info, sum) || !info.is_contiguous()) return;
   }
   if (are_read_before(editor, {parts.weight_gradient.id(), parts.bias_gradient.id()}, *at)) return;
   // Autocast's cast of the gradient that comes in, and that of the sum.
@@ -311,7 +310,7 @@ void replace_linear_gelu(Editor& editor, size_t i) {
   const Graph::Id pre = gelu->argument(0), output = gelu->result();
   const std::optional<size_t> at = editor.uses.maker(pre);
   const Graph::Call* const linear = editor.call_of(ops::linear, at);
-  if (!linear || !is_floating_point(editor.info(pre).dtype) || !is_contiguous(editor.info(output))) return;
+  if (!linear || !is_floating_point(editor.info(pre).dtype) || !editor.info(output).is_contiguous()) return;
   const Graph::Id weight = linear->argument(1), bias = linear->argument(2);
   if (bias == Graph::kNone || editor.info(weight).sizes.size() != 2 || editor.is_written({pre}, *at, i)) return;
   if (IntArrayRef(editor.info(bias).sizes) != IntArrayRef(editor.info(weight).sizes[0])) return;
@@ -324,8 +323,9 @@ void replace_gelu_bias_backward(Editor& editor, size_t i) {
   if (!gelu || !is_tanh(gelu->arguments[2])) return;
   const Graph::Id before = gelu->argument(0), pre = gelu->argument(1), after = gelu->result();
   const Graph::TensorInfo& info = editor.info(before);
-  if (info.dtype != editor.info(pre).dtype || !has_sizes_of(info, editor.info(pre)) || !is_contiguous(info) ||
-      !is_contiguous(editor.info(after)) || !editor.uses.is_free_after(before, i) || editor.uses.is_seen_outside(after))
+  if (info.dtype != editor.info(pre).dtype || !has_sizes_of(info, editor.info(pre)) || !info.is_contiguous() ||
+      !editor.info(after).is_contiguous() || !editor.uses.is_free_after(before, i) ||
+      editor.uses.is_seen_outside(after))
     return;
   const Graph::Argument bias = without_bias(editor, after, i);
   if (bias.id() == Graph::kNone) return;
@@ -429,7 +429,7 @@ void replace_cross_entropy(Editor& editor, size_t i) {
   const auto reduction = loss->arguments[3].value.as<int64_t>();
   if (!first || first->argument(0) != output || reduction == Reduction::None || loss->argument(2) != Graph::kNone ||
       !is_number(loss->arguments[5].value, 0) || x.sizes.size() != 2 || x.sizes[1] < kFewestClasses ||
-      !is_contiguous(x) || editor.info(output).dtype != editor.info(loss->result(1)).dtype)
+      !x.is_contiguous() || editor.info(output).dtype != editor.info(loss->result(1)).dtype)
     return;
   const Graph::Id target = loss->argument(1), gradient = backward->result();
   if (editor.uses.is_seen_outside(gradient) || !editor.uses.is_free_after(scores, *at) ||

@@ -29,8 +29,7 @@ namespace {
 constinit thread_local Tracer* current_tracer = nullptr;
 
 bool same_place(const Graph::TensorInfo& info, const Tensor& t) {
-  return IntArrayRef(info.sizes) == t.sizes() && IntArrayRef(info.strides) == t.strides() &&
-         info.storage_offset == t.storage_offset() && info.dtype == t.scalar_type();
+  return info.has_geometry_of(t) && info.storage_offset == t.storage_offset() && info.dtype == t.scalar_type();
 }
 
 // A tensor among a call's arguments, as it was before. Written are those that the schema marks, as "Tensor(a!) self",
