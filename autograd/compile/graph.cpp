@@ -14,13 +14,6 @@ namespace {
 
 std::string name_of(Graph::Id id) { return id == Graph::kNone ? "none" : str('%', id); }
 
-template <class Range, class Text>
-std::string joined(const Range& range, const Text& text) {
-  std::string all;
-  for (const auto& each : range) all += str(all.empty() ? "" : ", ", text(each));
-  return all;
-}
-
 }  // namespace
 
 std::string compiler::text_of(const Value& value) {
@@ -43,7 +36,7 @@ namespace {
 std::string text_of(const Graph::Argument& argument) {
   if (argument.value.is<Tensor>()) return name_of(argument.tensors[0]);
   if (argument.tensors.empty()) return compiler::text_of(argument.value);
-  return str('[', joined(argument.tensors, name_of), ']');
+  return str('[', compiler::joined(argument.tensors, name_of), ']');
 }
 
 std::string number_of(const Tensor& tensor) {
@@ -103,14 +96,15 @@ std::string Graph::describe(Id id) const {
 std::string Graph::line(const Call& call) const {
   const std::vector<Id> made = tensors_of(call.results);
   std::string text;
-  if (!made.empty()) text += str(joined(made, [&](Id id) { return describe(id); }), " = ");
-  text += str(call.name, '(', joined(call.arguments, [](const Argument& each) { return text_of(each); }), ')');
+  if (!made.empty()) text += str(compiler::joined(made, [&](Id id) { return describe(id); }), " = ");
+  text +=
+      str(call.name, '(', compiler::joined(call.arguments, [](const Argument& each) { return text_of(each); }), ')');
   const std::string where = made.empty() ? "" : short_text(source_line(info(made[0]).made_before));
   return where.empty() ? text : str(text, "  // ", where);
 }
 
 std::string Graph::print() const {
-  std::string text = str("graph(", joined(inputs, [&](Id id) { return describe(id); }), ")\n");
+  std::string text = str("graph(", compiler::joined(inputs, [&](Id id) { return describe(id); }), ")\n");
   for (const auto& [id, tensor] : constants) {
     text += str("  ", describe(id), " = ");
     text += info(id).is_wrapped_number ? number_of(tensor) : std::string("constant");
@@ -118,7 +112,7 @@ std::string Graph::print() const {
   }
   for (const Call& call : calls) text += str("  ", line(call), '\n');
   for (const auto& [leaf, gradient] : gradients) text += str("  ", name_of(leaf), ".grad = ", name_of(gradient), '\n');
-  return text + str("  return ", joined(outputs, name_of), '\n');
+  return text + str("  return ", compiler::joined(outputs, name_of), '\n');
 }
 
 std::string Graph::dot() const {

@@ -1,11 +1,21 @@
 // GraphDump: leaves a graph in a folder as it was after each pass, for people to read.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "autograd/compile/graph.h"
+#include "core/str.h"
 
 namespace rush::compiler {
+
+// The texts of some things, with ", " between them.
+template <class Range, class Text>
+std::string joined(const Range& range, const Text& text) {
+  std::string all;
+  for (const auto& each : range) all += str(all.empty() ? "" : ", ", std::invoke(text, each));
+  return all;
+}
 
 // An argument that is no tensor, as a graph's lines have it: "0.5", "[2, 3]".
 std::string text_of(const Value& value);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "autograd/compile/export/export.h"
+#include "autograd/compile/graph_dump.h"
 #include "autograd/grad_mode.h"
 #include "core/geometry.h"
 #include "core/ops/factory/range.h"
@@ -69,12 +70,6 @@ Graph trace_once(const char* who, const Function& function, const std::vector<Te
   return graph;
 }
 
-std::string sizes_of(const std::vector<Tensor>& inputs) {
-  std::string text;
-  for (const Tensor& input : inputs) text += str(text.empty() ? "" : ", ", input.sizes());
-  return text;
-}
-
 }  // namespace
 
 Pattern trace_function(const char* who, const Function& function, const std::vector<Tensor>& inputs,
@@ -95,7 +90,8 @@ Pattern trace_function(const char* who, const Function& function, const std::vec
   const Graph third = trace_once(who, function, traced[2], takes_whole);
   RUSH_CHECK_VALUE(pattern && pattern->check(traced[2], third), who,
                    ": the function does not do the same at all sizes: it was called with inputs of sizes ",
-                   sizes_of(traced[0]), "; of ", sizes_of(traced[1]), "; and of ", sizes_of(traced[2]));
+                   joined(traced[0], &Tensor::sizes), "; of ", joined(traced[1], &Tensor::sizes), "; and of ",
+                   joined(traced[2], &Tensor::sizes));
   return *pattern;
 }
 
