@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "autograd/compile/fused_loop.h"
+#include "autograd/compile/graph_dump.h"
 #include "core/device/backend.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/view/copy.h"
@@ -99,33 +100,29 @@ bool FusionGroup::add(const Graph::Call& call, const std::vector<LoweredKernel>&
   if (!kernels_.empty() && device != device_) return false;
   device_ = device;
   if (!fits_sizes(kernels)) return false;
-  if ((reduces_ || reduce(kernels)) && (writes_in_place_ || !call.written.empty())) return false;
+  const auto writes_in_place = [](const Graph::Call& each) { return !each.written.empty(); };
+  if ((reduces_ || reduce(kernels)) && (writes_in_place(call) || std::ranges::any_of(calls_, writes_in_place)))
+    return false;
   if (!fits_memory(tensors_of(kernels), call.written) || touches_followers(call)) return false;
   if (kernels_.empty()) sizes_ = walked(kernels);
-  writes_in_place_ |= !call.written.empty();
   note_results(call);
   place(kernels);
-  for (const Graph::Id id : made_) written_.emplace(info(id).memory, id);
-  names_.push_back(call.name);
-  if (call.op == &ops::_to_copy && has_only_casts_) {
-    casts_.push_back(call);
-  } else {
-    has_only_casts_ = false;
-  }
+  calls_.push_back(call);
   return true;
 }
 
 void FusionGroup::note_results(const Graph::Call& call) {
   for (const Graph::Id id : Graph::tensors_of(call.results)) {
-    if (!read_.contains(id) && std::ranges::find(call.written, id) == call.written.end()) made_.insert(id);
+    if (read_.contains(id) || std::ranges::find(call.written, id) != call.written.end()) continue;
+    if (made_.insert(id).second) written_.emplace(info(id).memory, id);
   }
   for (const Graph::Id id : call.written) written_.emplace(info(id).memory, id);
 }
 
 // Gives the temporaries of a call numbers of the loop.
 void FusionGroup::place(const std::vector<LoweredKernel>& kernels) {
+  const int base = temporaries_;
   for (const LoweredKernel& kernel : kernels) {
-    const int base = temporaries_;
     LoweredKernel placed = kernel;
     reduces_ |= kernel.reduces();
     for (LoweredKernel::Operand& operand : placed.operands) {
@@ -135,13 +132,12 @@ void FusionGroup::place(const std::vector<LoweredKernel>& kernels) {
         memories_.insert(info(operand.id).memory);
       } else {
         operand.temporary += base;
-        most_ = std::max(most_, operand.temporary + 1);
+        temporaries_ = std::max(temporaries_, operand.temporary + 1);
       }
     }
     if (const Graph::Id out = placed.operands[0].id; out != Graph::kNone && gives_rows(placed)) rows_.insert(out);
     kernels_.push_back(std::move(placed));
   }
-  temporaries_ = most_;
 }
 
 bool FusionGroup::add_view(const Graph::Call& call) {
@@ -176,7 +172,8 @@ bool FusionGroup::add_follower(const Graph::Call& call, bool is_fusible) {
 
 std::vector<Graph::Call> FusionGroup::calls(std::vector<bool> is_seen) const {
   const std::vector<Graph::Call> views = views_seen(is_seen);
-  std::vector<Graph::Call> all = has_only_casts_ ? casts_ : std::vector<Graph::Call>{loop(is_seen)};
+  const bool are_casts = std::ranges::all_of(calls_, [](const Graph::Call& call) { return call.op == &ops::_to_copy; });
+  std::vector<Graph::Call> all = are_casts ? calls_ : std::vector<Graph::Call>{loop(is_seen)};
   all.insert(all.end(), views.begin(), views.end());
   return all;
 }
@@ -184,7 +181,7 @@ std::vector<Graph::Call> FusionGroup::calls(std::vector<bool> is_seen) const {
 Graph::Call FusionGroup::loop(const std::vector<bool>& is_seen) const {
   std::vector<FusedLoop::Place> places;
   std::map<std::pair<Graph::Id, int>, size_t> numbers;
-  Graph::Call call{.name = "fused(" + names() + ")"};
+  Graph::Call call{.name = str("fused(", compiler::joined(calls_, &Graph::Call::name), ')')};
   const auto place_of = [&](const LoweredKernel::Operand& operand, bool is_row) {
     const auto [at, is_new] = numbers.emplace(std::pair(operand.id, operand.temporary), places.size());
     if (!is_new) return at->second;
@@ -270,21 +267,6 @@ bool FusionGroup::can_have_rows(const std::vector<LoweredKernel>& more, IntArray
   return true;
 }
 
-bool FusionGroup::reads_loop(const Graph::Call& call) const {
-  return std::ranges::any_of(Graph::tensors_of(call.arguments),
-                             [&](Graph::Id id) { return written_.contains(info(id).memory); });
-}
-
-bool FusionGroup::reads_follower(const Graph::Call& call) const {
-  return std::ranges::any_of(Graph::tensors_of(call.arguments),
-                             [&](Graph::Id id) { return made_by_followers_.contains(info(id).memory); });
-}
-
-bool FusionGroup::touches_followers(const Graph::Call& call) const {
-  return reads_follower(call) ||
-         std::ranges::any_of(call.written, [&](Graph::Id id) { return read_by_followers_.contains(info(id).memory); });
-}
-
 Graph::Id FusionGroup::made_by_loop(Graph::Id id) const {
   const auto found = stands_for_.find(id);
   return found == stands_for_.end() ? id : found->second;
@@ -294,12 +276,6 @@ Graph::Id FusionGroup::made_by_loop(Graph::Id id) const {
 int64_t FusionGroup::stride_of(Graph::Id id, size_t d) const {
   const Graph::TensorInfo& tensor = info(id);
   return d >= tensor.sizes.size() || tensor.sizes[d] == 1 ? 0 : tensor.strides[d];
-}
-
-std::string FusionGroup::names() const {
-  std::string text;
-  for (const std::string& name : names_) text += str(text.empty() ? "" : ", ", name);
-  return text;
 }
 
 // The views that are read outside; so is then what they are of.

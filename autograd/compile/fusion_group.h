@@ -1,5 +1,6 @@
 // FusionGroup: calls of a graph that are to become one loop.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -47,10 +48,19 @@ class FusionGroup {
   const Graph::TensorInfo& info(Graph::Id id) const { return graph_.info(id); }
   // Whether kernels that use these tensors, and write some of them, can be in the loop: Note [Which calls are fused].
   bool fits_memory(const std::vector<Graph::Id>& used, const std::vector<Graph::Id>& written) const;
-  bool reads_loop(const Graph::Call& call) const;
-  bool reads_follower(const Graph::Call& call) const;
+  // Whether one of the tensors lies in one of these memories.
+  template <class Memories>
+  bool any_in(const Memories& memories, const std::vector<Graph::Id>& ids) const {
+    return std::ranges::any_of(ids, [&](Graph::Id id) { return memories.contains(info(id).memory); });
+  }
+  bool reads_loop(const Graph::Call& call) const { return any_in(written_, Graph::tensors_of(call.arguments)); }
+  bool reads_follower(const Graph::Call& call) const {
+    return any_in(made_by_followers_, Graph::tensors_of(call.arguments));
+  }
   // Whether the call reads what a follower makes, or writes what one reads.
-  bool touches_followers(const Graph::Call& call) const;
+  bool touches_followers(const Graph::Call& call) const {
+    return reads_follower(call) || any_in(read_by_followers_, call.written);
+  }
   // What a view of the loop's tensors stands for; other tensors stand for themselves.
   Graph::Id made_by_loop(Graph::Id id) const;
   // Whether they walk the loop's elements, or its rows where it has them.
@@ -62,24 +72,22 @@ class FusionGroup {
   int64_t stride_of(Graph::Id id, size_t d) const;
   std::vector<Graph::Call> views_seen(std::vector<bool>& is_seen) const;
   Graph::Call loop(const std::vector<bool>& is_seen) const;
-  std::string names() const;
 
   const Graph& graph_;
   DimVector sizes_;
   Device device_;
   std::vector<LoweredKernel> kernels_;
-  std::vector<std::string> names_;
+  std::vector<Graph::Call> calls_;             // that they are of
   std::set<Graph::Id> made_;                   // what is new
   std::set<Graph::Id> read_;                   // all that its kernels use, what they write included
   std::set<int32_t> memories_;                 // of those
   std::multimap<int32_t, Graph::Id> written_;  // what it writes and makes, by memory
   std::set<Graph::Id> rows_;                   // one element for each row
   std::vector<Graph::Call> views_;             // of what it makes
-  std::vector<Graph::Call> casts_;             // its calls, while all are
   std::map<Graph::Id, Graph::Id> stands_for_;  // those, and what they stand for
   std::set<int32_t> read_by_followers_, made_by_followers_;
-  bool reduces_ = false, writes_in_place_ = false, has_only_casts_ = true;
-  int temporaries_ = 0, most_ = 0, followers_ = 0;
+  bool reduces_ = false;
+  int temporaries_ = 0, followers_ = 0;
 };
 
 }  // namespace rush::compiler
