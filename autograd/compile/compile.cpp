@@ -33,13 +33,13 @@ constexpr int kFewestBetweenTraces = 8;
 
 // Whether a leaf had a gradient when the function was called: then the backward pass adds to it.
 struct LeafState {
-  Tensor leaf;
+  Tensor tensor;
   std::optional<DimVector> strides_of_grad = strides_now();
 
   std::optional<DimVector> strides_now() const {
-    return leaf.grad().defined() ? std::optional<DimVector>(leaf.grad().strides()) : std::nullopt;
+    return tensor.grad().defined() ? std::optional<DimVector>(tensor.grad().strides()) : std::nullopt;
   }
-  bool is_as_it_was() const { return leaf.requires_grad() && strides_now() == strides_of_grad; }
+  bool is_as_it_was() const { return tensor.requires_grad() && strides_now() == strides_of_grad; }
 };
 
 // An input that lies in the memory of a tensor from elsewhere, and where: a write to one is seen in the other, and a
@@ -93,12 +93,9 @@ struct Guards {
   }
 };
 
-bool are_same(const std::vector<LeafState>& a, const std::vector<LeafState>& b) {
-  return std::ranges::equal(a, b, [](const LeafState& x, const LeafState& y) { return x.leaf.is_same(y.leaf); });
-}
-bool are_same(const std::vector<CapturedState>& a, const std::vector<CapturedState>& b) {
-  return std::ranges::equal(a, b,
-                            [](const CapturedState& x, const CapturedState& y) { return x.tensor.is_same(y.tensor); });
+template <class State>
+bool are_same(const std::vector<State>& a, const std::vector<State>& b) {
+  return std::ranges::equal(a, b, [](const State& x, const State& y) { return x.tensor.is_same(y.tensor); });
 }
 
 bool is_on_accelerator(const Graph& graph) {
@@ -350,7 +347,7 @@ struct CompiledFunction::State {
   std::vector<Tensor> run_cut(const Function& function, const std::vector<Tensor>& inputs, const Entry& entry) {
     std::vector<std::pair<Tensor, Tensor>> gradients;  // as the function is to find them
     const auto keep = [&](const Tensor& leaf) { gradients.emplace_back(leaf, leaf.grad()); };
-    for (const LeafState& each : entry.guards.leaves) keep(each.leaf);
+    for (const LeafState& each : entry.guards.leaves) keep(each.tensor);
     std::ranges::for_each(inputs | std::views::filter(&Tensor::is_leaf), keep);
     Replay replay(*entry.cut, entry.until_cut->run(inputs));
     for (const auto& [leaf, gradient] : gradients) leaf.mutable_grad() = gradient;
