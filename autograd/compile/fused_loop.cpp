@@ -76,7 +76,6 @@ FusedLoop::FusedLoop(IntArrayRef sizes, Device device, std::vector<Place> places
                      std::vector<LoopDescription::Step> steps)
     : device_(device),
       places_(std::move(places)),
-      kernels_(steps.size()),
       written_(written_places(steps)),
       is_empty_(std::ranges::find(sizes, 0) != sizes.end()),
       loop_(backend_of(device.type).fuse(describe(sizes, device, places_, std::move(steps)))) {}

@@ -34,12 +34,10 @@ class FusedLoop {
   /// Reads from and writes to these, by the graph's numbers, and makes those that are new. A tensor that the program or
   /// a view holds is not reused.
   void run(std::vector<Tensor>& tensors, const Reuses& reuses = {});
-  size_t kernels() const { return kernels_; }  ///< how many run in it
 
  private:
   const Device device_;
   const std::vector<Place> places_;
-  const size_t kernels_;
   const std::vector<size_t> written_;  // numbers of places
   const bool is_empty_;
   std::unique_ptr<ElementWiseLoop> loop_;
