@@ -16,7 +16,7 @@ namespace rush::compiler {
 
 Program::Program(Graph graph, std::optional<Graph> unfused)
     : graph_(std::move(graph)), last_used_(graph_.calls.size()), tensors_(graph_.tensors.size()) {
-  for (const auto& [id, tensor] : graph_.constants) tensors_[static_cast<size_t>(id)] = tensor;
+  for (const auto& [id, tensor] : graph_.constants) set(id, tensor);
   for (const auto& [leaf, gradient] : graph_.gradients) {
     if (!at(gradient).defined() && !may_be_read_by_host(leaf)) gets_gradient_.push_back(leaf);
   }
@@ -58,7 +58,7 @@ bool Program::gates_in_place(size_t i) const {
   const Graph::Call& call = graph_.calls[i];
   if (call.op != &ops::native_batch_norm_relu_backward || !call.arguments[3].value.as<bool>()) return false;
   const Graph::Id output = call.argument(1);
-  return output != call.argument(0) && !graph_.tensors[static_cast<size_t>(output)].device.is_cpu() &&
+  return output != call.argument(0) && !graph_.info(output).device.is_cpu() &&
          std::ranges::find(last_used_[i], output) != last_used_[i].end();
 }
 
@@ -74,14 +74,12 @@ void Program::prepare_loops() {
 
 Program::Scope::Scope(Program& program, const std::vector<Tensor>& inputs)
     : program_(program), below_(KeySet(DispatchKey::Autograd) | DispatchKey::Autocast) {
-  for (size_t i = 0; i < inputs.size(); ++i)
-    program.tensors_[static_cast<size_t>(program.graph_.inputs[i])] = inputs[i];
-  for (const auto& [leaf, gradient] : program.graph_.earlier_gradients)
-    program.tensors_[static_cast<size_t>(gradient)] = program.at(leaf).grad();
+  for (size_t i = 0; i < inputs.size(); ++i) program.set(program.graph_.inputs[i], inputs[i]);
+  for (const auto& [leaf, gradient] : program.graph_.earlier_gradients) program.set(gradient, program.at(leaf).grad());
 }
 Program::Scope::~Scope() {
   for (Tensor& tensor : program_.tensors_) tensor.reset();
-  for (const auto& [id, tensor] : program_.graph_.constants) program_.tensors_[static_cast<size_t>(id)] = tensor;
+  for (const auto& [id, tensor] : program_.graph_.constants) program_.set(id, tensor);
   program_.stack_.clear();
 }
 
@@ -153,7 +151,7 @@ void Program::push(const Graph::Argument& argument) {
 
 void Program::take(const Graph::Argument& result, Value& value) {
   const auto keep = [&](Graph::Id id, const Tensor& tensor) {
-    if (id != Graph::kNone) tensors_[static_cast<size_t>(id)] = tensor;
+    if (id != Graph::kNone) set(id, tensor);
   };
   if (result.value.is<Tensor>()) return keep(result.tensors[0], value.is_none() ? Tensor() : value.as<Tensor>());
   if (!result.value.is<std::vector<Tensor>>()) return;  // a number, which is the same each time
