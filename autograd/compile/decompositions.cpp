@@ -107,12 +107,10 @@ bool fits_a_loop(const Graph& graph, const Graph::Call& call) {
 }  // namespace
 
 bool decompose(Graph& graph, size_t at) {
-  const auto place = graph.calls.begin() + static_cast<std::ptrdiff_t>(at);
-  std::vector<Graph::Call> parts = parts_of(graph, *place);
+  std::vector<Graph::Call> parts = parts_of(graph, graph.calls[at]);
   if (parts.empty() || !std::ranges::all_of(parts, [&](const Graph::Call& each) { return fits_a_loop(graph, each); }))
     return false;
-  graph.calls.erase(place);
-  graph.calls.insert(graph.calls.begin() + static_cast<std::ptrdiff_t>(at), parts.begin(), parts.end());
+  exchange_calls(graph, {{at, std::move(parts)}});
   return true;
 }
 

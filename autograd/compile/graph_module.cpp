@@ -101,10 +101,9 @@ std::vector<Graph::Id> read_from_before(const Graph& graph, size_t at, const std
 std::pair<Graph, Graph> split(const Graph& graph, size_t at) {
   RUSH_CHECK_INDEX(at <= graph.calls.size(), "split: there is no call ", at, " of ", graph.calls.size());
   RUSH_CHECK_VALUE(!graph.backward && graph.gradients.empty(), "split: the graph has a backward pass");
-  const auto cut = static_cast<std::ptrdiff_t>(at);
   Graph first = graph, second = graph;
-  first.calls.erase(first.calls.begin() + cut, first.calls.end());
-  second.calls.erase(second.calls.begin(), second.calls.begin() + cut);
+  first.calls.resize(at);
+  second.calls.erase(second.calls.begin(), second.calls.begin() + static_cast<std::ptrdiff_t>(at));
   second.earlier_gradients.clear();  // the first part hands on what it found
   first.outputs = second.inputs = read_from_before(graph, at, graph.outputs);
   return {std::move(first), std::move(second)};

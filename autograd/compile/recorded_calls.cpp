@@ -369,12 +369,8 @@ RecordedCalls::Result RecordedCalls::result_of(Graph::Id id, const std::vector<T
   for (const Source& source : sources_) {
     const Tensor& input = before[static_cast<size_t>(source.id)];
     if (source.is_copied || !input.defined() || !tensor.is_alias_of(input)) continue;
-    Graph::TensorInfo view;
-    view.sizes = tensor.sizes();
-    view.strides = tensor.strides();
-    view.dtype = tensor.scalar_type();
-    view.storage_offset = static_cast<char*>(tensor.data_ptr()) - static_cast<char*>(input.data_ptr());
-    return {id, {}, source.id, std::move(view)};
+    const int64_t bytes = static_cast<char*>(tensor.data_ptr()) - static_cast<char*>(input.data_ptr());
+    return {id, {}, source.id, {tensor.sizes(), tensor.strides(), bytes, tensor.scalar_type(), tensor.device()}};
   }
   return {id, tensor};
 }

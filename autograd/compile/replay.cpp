@@ -15,8 +15,7 @@ constinit thread_local Replay* current = nullptr;
 
 // A tensor of this kind for which there is no memory.
 Tensor stand_in(const Graph::TensorInfo& info) {
-  int64_t elements = info.storage_offset + 1;
-  for (size_t d = 0; d < info.sizes.size(); ++d) elements += std::max<int64_t>(info.sizes[d] - 1, 0) * info.strides[d];
+  const int64_t elements = storage_extent(info.sizes, info.strides, info.storage_offset);
   const auto bytes = static_cast<size_t>(elements * element_size(info.dtype));
   const Storage none = make_intrusive<StorageImpl>(nullptr, bytes, info.device, nullptr, nullptr);
   auto impl = make_intrusive<TensorImpl>(none, info.dtype, info.device);
