@@ -90,18 +90,14 @@ struct RemainderBackward final : RestBackward {
 }  // namespace
 
 void register_binary_derivatives(Registry& r) {
-#define RUSH_DERIVE(name, Node) \
-  derive<ops::name, Node>(r);   \
-  derive<ops::name##_, Node>(r);
-  RUSH_DERIVE(add, AddBackward)
-  RUSH_DERIVE(sub, SubBackward)
-  RUSH_DERIVE(mul, MulBackward)
-  RUSH_DERIVE(div, DivBackward)
-  RUSH_DERIVE(div_mode, DivModeBackward)
-  RUSH_DERIVE(floor_divide, StepBackward)
-  RUSH_DERIVE(fmod, FmodBackward)
-  RUSH_DERIVE(remainder, RemainderBackward)
-#undef RUSH_DERIVE
+  derive_all<AddBackward, ops::add, ops::add_>(r);
+  derive_all<SubBackward, ops::sub, ops::sub_>(r);
+  derive_all<MulBackward, ops::mul, ops::mul_>(r);
+  derive_all<DivBackward, ops::div, ops::div_>(r);
+  derive_all<DivModeBackward, ops::div_mode, ops::div_mode_>(r);
+  derive_all<StepBackward, ops::floor_divide, ops::floor_divide_>(r);
+  derive_all<FmodBackward, ops::fmod, ops::fmod_>(r);
+  derive_all<RemainderBackward, ops::remainder, ops::remainder_>(r);
   // Of truth values there are no gradients; written in place of numbers, they are constants.
 #define RUSH_DERIVE(name) derive<ops::name##_, StepBackward>(r);
   RUSH_FORALL_COMPARISONS(RUSH_DERIVE)
