@@ -8,6 +8,12 @@ namespace rush {
 
 namespace {
 
+// The table with zeros in this row; as it is where there is none.
+Tensor without_row(const Tensor& table, int64_t row) {
+  if (row < 0 || row >= table.size(0)) return table;
+  return index_fill(table, 0, full({1}, row, TensorOptions(kInt64).device(table.device())), 0);
+}
+
 struct EmbeddingBackward final : Node {
   int64_t rows = 0, padding_idx = -1;
   bool scale_grad_by_freq = false, sparse = false;
@@ -36,10 +42,7 @@ struct EmbeddingDenseBackwardBackward final : Node {
   auto saved_arguments() { return std::tie(std::ignore, indices, rows, padding_idx, scale_grad_by_freq); }
   Tensors apply(const Tensors& g) override {
     const Tensor at = indices.get();
-    const bool pads = padding_idx >= 0 && padding_idx < rows;
-    const TensorOptions ints = TensorOptions(kInt64).device(g[0].device());
-    const Tensor table = pads ? index_fill(g[0], 0, full({1}, padding_idx, ints), 0) : g[0];
-    const Tensor looked_up = embedding(table, at);
+    const Tensor looked_up = embedding(without_row(g[0], padding_idx), at);
     if (!scale_grad_by_freq) return {looked_up};
     const Tensor flat = at.reshape(-1);
     const Tensor counts = index_add(zeros(rows, g[0].options()), 0, flat, ones(flat.numel(), g[0].options()));
@@ -79,7 +82,7 @@ struct EmbeddingBagBackward final : Node {
     // What each look-up's bag gets, (n, d).
     Tensor looked_up = index_select(g[0], 0, bag_of_index.get());
     Tensors grads(4);
-    if (needs(3)) grads[3] = (looked_up * index_select(without_padding(weight.get()), 0, at)).sum({1});
+    if (needs(3)) grads[3] = (looked_up * index_select(without_row(weight.get(), padding), 0, at)).sum({1});
     if (mode == BagMode::Mean) {
       const Tensor divisors = clamp_min(index_select(bag_sizes.get(), 0, bag_of_index.get()), 1);
       looked_up = looked_up / divisors.unsqueeze(1);
@@ -93,10 +96,6 @@ struct EmbeddingBagBackward final : Node {
   }
 
  private:
-  Tensor without_padding(const Tensor& table) const {
-    if (padding < 0) return table;
-    return index_fill(table, 0, full({1}, padding, TensorOptions(kInt64).device(table.device())), 0);
-  }
   Tensor maximum_grad(const Tensor& g) const {
     const Tensor filled = bag_sizes.get().to(kBool).unsqueeze(1);  // an empty bag's zeros come from no row
     return scatter_add(zeros({rows, g.size(1)}, g.options()), 0, maxima.get(), g * filled);
