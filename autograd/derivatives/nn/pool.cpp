@@ -10,13 +10,7 @@ namespace {
 
 // values[..., index] for each index, where the last `dims` dimensions of `values` count as one.
 Tensor gather_in_plane(const Tensor& values, const Tensor& indices, int dims) {
-  const auto flat = [dims](const Tensor& t) {
-    DimVector sizes(t.sizes().slice(0, static_cast<size_t>(t.dim() - dims)));
-    int64_t plane = 1;
-    for (int d = 1; d <= dims; ++d) plane *= t.size(-d);
-    sizes.push_back(plane);
-    return t.reshape(sizes);
-  };
+  const auto flat = [dims](const Tensor& t) { return t.flatten(-dims); };
   return flat(values).gather(-1, flat(indices)).reshape(indices.sizes());
 }
 
