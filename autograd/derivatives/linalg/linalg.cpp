@@ -3,10 +3,12 @@
 // and PyTorch's FunctionsManual.
 #include "core/ops/linalg/linalg.h"
 
+#include "autograd/derivatives/pointwise/pointwise.h"
 #include "autograd/derivatives/register.h"
 #include "core/ops/basic.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/linalg/least_squares.h"
+#include "core/ops/linalg/matrices.h"
 #include "core/ops/view/triangular.h"
 
 namespace rush {
@@ -38,10 +40,7 @@ struct LinalgDetBackward final : Node {
   }
 };
 
-struct LinalgInvBackward final : Node {  // d A^-1 = -A^-H G A^-H
-  Saved result;
-  RUSH_SAVED(result)
-  void save_output(const Tensor& out) { result = Saved::output(out, this); }
+struct LinalgInvBackward final : FromResult {  // d A^-1 = -A^-H G A^-H
   Tensors apply(const Tensors& g) override {
     const Tensor inverse = adjoint(result.get());
     return {-inverse.matmul(g[0]).matmul(inverse)};
@@ -56,8 +55,7 @@ struct LinalgSolveBackward final : Node {
   void save(const Tensor& matrix, const Tensor& b, bool from_left) {
     a = matrix;
     left = from_left;
-    vector = b.dim() == 1 ||
-             (b.dim() == matrix.dim() - 1 && b.sizes() == matrix.sizes().slice(0, matrix.sizes().size() - 1));
+    vector = native::is_vector(matrix, b);
   }
   void save_output(const Tensor& out) { result = Saved::output(out, this); }
   Tensors apply(const Tensors& g) override {
@@ -130,8 +128,7 @@ struct LinalgLstsqBackward final : Node {
   void save_output(const Tensor& x, const Tensor&, const Tensor&, const Tensor&) { solution = Saved::output(x, this); }
   Tensors apply(const Tensors& g) override {
     const Tensor A = a.get(), right = b.get();
-    const bool vector =
-        right.dim() == 1 || (right.dim() < A.dim() && right.sizes() == A.sizes().slice(0, A.sizes().size() - 1));
+    const bool vector = native::is_vector(A, right);
     const auto columns = [&](const Tensor& t) { return vector ? t.unsqueeze(-1) : t; };
     const Tensor B = columns(right);
     Tensor a_grad, b_grad;

@@ -114,10 +114,7 @@ struct Logaddexp2Backward final : FromInputs {  // likewise to base 2
 struct ComplexBackward final : Node {  // the parts of g
   Tensors apply(const Tensors& g) override { return {real(g[0]), imag(g[0])}; }
 };
-struct PolarBackward final : Node {  // d(r e^it): Re(conj(g) e^it), Re(conj(g) i r e^it)
-  Saved result;
-  RUSH_SAVED(result)
-  void save_output(const Tensor& z) { result = Saved::output(z, this); }
+struct PolarBackward final : FromResult {  // d(r e^it): Re(conj(g) e^it), Re(conj(g) i r e^it)
   Tensors apply(const Tensors& g) override {
     const Tensor conjugate = g[0].conj(), z = result.get();
     return {needs(0) ? real(conjugate * z.sgn()) : Tensor(),

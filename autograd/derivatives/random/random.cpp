@@ -16,23 +16,21 @@ struct RandomBackward final : Node {
   }
 };
 
-struct NativeDropoutBackward final : Node {
+// Linear, and its own transpose.
+struct DropoutNode : Node {
   double scale = 1;
   Saved mask;
   RUSH_SAVED(mask)
+  Tensors apply(const Tensors& g) override { return {ops::native_dropout_backward(g[0], mask.get(), scale)}; }
+};
+struct NativeDropoutBackward final : DropoutNode {
   void save(const Tensor&, double p, std::optional<bool> train) {
     scale = !train.value_or(true) ? 1 : p == 1 ? 0 : 1 / (1 - p);
   }
   void save_output(const Tensor&, const Tensor& kept) { mask = kept; }
-  Tensors apply(const Tensors& g) override { return {ops::native_dropout_backward(g[0], mask.get(), scale)}; }
 };
-
-struct NativeDropoutBackwardBackward final : Node {  // linear and its own transpose
-  double scale = 1;
-  Saved mask;
-  RUSH_SAVED(mask)
+struct NativeDropoutBackwardBackward final : DropoutNode {
   auto saved_arguments() { return std::tie(std::ignore, mask, scale); }
-  Tensors apply(const Tensors& g) override { return {ops::native_dropout_backward(g[0], mask.get(), scale)}; }
 };
 
 }  // namespace
