@@ -61,13 +61,13 @@ class Concatenation {
   bool find_ranges() {
     const std::vector<Graph::Id>& parts = cat_.arguments[0].tensors;
     if (parts.size() < 2 || parts.size() > kMostParts) return false;
-    dim_ = cat_.arguments[1].value.as<int64_t>();
-    if (dim_ < 0) dim_ += static_cast<int64_t>(whole().sizes.size());
+    const auto dims = static_cast<int64_t>(whole().sizes.size());
+    dim_ = static_cast<size_t>(wrap_dim(cat_.arguments[1].value.as<int64_t>(), dims, "cat"));
     int64_t start = 0;
     for (const Graph::Id part : parts) {
       const Graph::TensorInfo& each = info(part);
       if (each.dtype != whole().dtype || each.sizes.size() != whole().sizes.size()) return false;
-      const int64_t length = each.sizes[static_cast<size_t>(dim_)];
+      const int64_t length = each.sizes[dim_];
       if (length < 2) return false;  // one would broadcast
       ranges_.push_back({start, length});
       start += length;
@@ -78,7 +78,7 @@ class Concatenation {
   bool is_of_part(const Graph::TensorInfo& tensor) const {
     DimVector sizes = tensor.sizes;
     if (sizes.size() != whole().sizes.size()) return false;
-    sizes[static_cast<size_t>(dim_)] = whole().sizes[static_cast<size_t>(dim_)];
+    sizes[dim_] = whole().sizes[dim_];
     return sizes == whole().sizes;
   }
 
@@ -95,17 +95,16 @@ class Concatenation {
     const std::optional<size_t> at = uses_.maker(view);
     if (!at || !graph_.calls[*at].op || !graph_.calls[*at].op->is_view()) return std::nullopt;
     const Graph::TensorInfo &base = info(graph_.calls[*at].argument(0)), &part = info(view);
-    const int64_t stride = base.sizes == whole().sizes ? base.strides[static_cast<size_t>(dim_)] : 0;
+    const int64_t stride = base.sizes == whole().sizes ? base.strides[dim_] : 0;
     if (stride <= 0 || part.strides != base.strides || !is_of_part(part)) return std::nullopt;
     const int64_t offset = part.storage_offset - base.storage_offset;
-    if (offset % stride != 0 || offset / stride > whole().sizes[static_cast<size_t>(dim_)]) return std::nullopt;
+    if (offset % stride != 0 || offset / stride > whole().sizes[dim_]) return std::nullopt;
     return offset / stride;
   }
   bool takes_a_range(const Graph::Call& call) const {
     return call.op && call.op->is_view() && std::ranges::all_of(Graph::tensors_of(call.results), [&](Graph::Id id) {
              const std::optional<int64_t> start = start_of(id);
-             return start && std::ranges::find(ranges_, Range{*start, info(id).sizes[static_cast<size_t>(dim_)]}) !=
-                                 ranges_.end();
+             return start && std::ranges::find(ranges_, Range{*start, info(id).sizes[dim_]}) != ranges_.end();
            });
   }
 
@@ -187,7 +186,8 @@ class Concatenation {
     for (const Graph::Id root : roots_) {
       const Graph::TensorInfo& like = info(root);
       results.push_back(empty_strided(like.sizes, like.strides, TensorOptions(like.dtype).device(kMeta)));
-      for (const Range& range : ranges_) targets.push_back(part_of(results.back(), range));
+      for (const auto& [start, length] : ranges_)
+        targets.push_back(results.back().narrow(static_cast<int64_t>(dim_), start, length));
     }
     for (size_t i = 0; i < ranges_.size(); ++i) {
       for (size_t r = 0; r < roots_.size(); ++r) targets[r * ranges_.size() + i].copy_(computed(roots_[r], ranges_[i]));
@@ -196,7 +196,6 @@ class Concatenation {
     parts_.clear();
     return results;
   }
-  Tensor part_of(const Tensor& t, const Range& range) const { return t.narrow(dim_, range.start, range.length); }
 
   // The part of a tensor at a range; a tensor that is a part, or is repeated, as it is.
   Tensor computed(Graph::Id id, const Range& range) {
@@ -211,7 +210,7 @@ class Concatenation {
     if (!at || !calls_.contains(*at)) return known = narrowed(given_.at(id), is_whole, range);
     const Graph::Call& call = graph_.calls[*at];
     if (call.op->is_view()) {
-      return known = computed(call.argument(0), {*start_of(id), info(id).sizes[static_cast<size_t>(dim_)]});
+      return known = computed(call.argument(0), {*start_of(id), info(id).sizes[dim_]});
     }
     Stack stack;
     for (const Graph::Argument& argument : call.arguments) {
@@ -227,9 +226,8 @@ class Concatenation {
   }
   // Whether it is whole or has the dimension's size where others broadcast.
   Tensor narrowed(const Tensor& t, bool is_whole, const Range& range) const {
-    const int64_t from_end = dim_ - static_cast<int64_t>(whole().sizes.size());
-    const bool has_all =
-        is_whole || (-from_end <= t.dim() && t.size(from_end) == whole().sizes[static_cast<size_t>(dim_)]);
+    const int64_t from_end = static_cast<int64_t>(dim_) - static_cast<int64_t>(whole().sizes.size());
+    const bool has_all = is_whole || (-from_end <= t.dim() && t.size(from_end) == whole().sizes[dim_]);
     return has_all ? t.narrow(from_end, range.start, range.length) : t;
   }
 
@@ -239,7 +237,7 @@ class Concatenation {
   const size_t at_;
   std::set<size_t> calls_;  // that become calls on parts
   size_t end_;              // they are before this one
-  int64_t dim_ = 0;
+  size_t dim_ = 0;
   std::vector<Range> ranges_;
   std::vector<Graph::Id> inputs_, roots_;
   std::map<Graph::Id, Tensor> given_;
