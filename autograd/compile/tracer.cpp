@@ -376,14 +376,12 @@ void Tracer::end_before(const char* why) {
 }
 
 void Tracer::set_gradients(std::vector<Graph::Gradient>& gradients) {
-  const auto look_at = [&](Graph::Id id, const Tensor& leaf) {
+  for_each_given([&](Graph::Id id, const Tensor& leaf) {
     if (!leaf.is_leaf() || !leaf.requires_grad()) return;
     const Tensor& grad = leaf.grad();
     const Graph::Id of_grad = grad.defined() ? known(grad) : Graph::kNone;
     if (!grad.defined() || of_grad != Graph::kNone) gradients.push_back({id, of_grad});
-  };
-  for (size_t i = 0; i < inputs_.size(); ++i) look_at(graph_.inputs[i], inputs_[i]);
-  for (const auto& [id, tensor] : graph_.constants) look_at(id, tensor);
+  });
 }
 
 bool Tracer::ran_backward() const {
@@ -414,13 +412,11 @@ void Tracer::trace_backward(const std::vector<Tensor>& outputs) {
     backward.given.back() = add(given.back());
   }
   if (roots.empty()) return;
-  const auto ask_for = [&](Graph::Id id, const Tensor& tensor) {
+  for_each_given([&](Graph::Id id, const Tensor& tensor) {
     if (!tensor.requires_grad()) return;
     edges.push_back(gradient_edge(tensor));
     backward.found.push_back({id, Graph::kNone});
-  };
-  for (size_t i = 0; i < inputs_.size(); ++i) ask_for(graph_.inputs[i], inputs_[i]);
-  for (const auto& [id, tensor] : graph_.constants) ask_for(id, tensor);
+  });
   // What is behind the inputs is not the function's: the pass that the caller runs goes on there.
   const Tensors found =
       run_backward(roots, given, edges, {.retain_graph = true, .accumulate = false, .ends_at_inputs = true});
@@ -495,12 +491,9 @@ std::string Tracer::what_escaped(const std::vector<Tensor>& outputs) {
     expected.push_back(tensor.impl()->view_base().get());
   };
   std::ranges::for_each(outputs, expect);
-  for (const Tensor& input : inputs_) {
-    if (input.is_leaf()) expect(input.grad());
-  }
-  for (const auto& [id, tensor] : graph_.constants) {
+  for_each_given([&](Graph::Id /*id*/, const Tensor& tensor) {
     if (tensor.is_leaf()) expect(tensor.grad());
-  }
+  });
   if (graph_.backward) std::ranges::for_each(saved_behind(outputs), expect);
   // The gradient of a leaf that the function made goes with the history of the outputs, if nobody else holds the two.
   const auto has_one_holder = [&](const Tensor& t) { return t.use_count() == 1 + held_.count(t.impl()); };

@@ -73,6 +73,12 @@ class Tracer {
   // The trace ends before a call with these arguments.
   void cut(std::string why, const std::vector<Graph::Argument>& arguments);
   void set_gradients(std::vector<Graph::Gradient>& gradients);
+  // Calls visit(id, tensor) for what no call makes: the inputs, then the constants so far.
+  template <class Visit>
+  void for_each_given(const Visit& visit) const {
+    for (size_t i = 0; i < inputs_.size(); ++i) visit(graph_.inputs[i], inputs_[i]);
+    for (const auto& [id, tensor] : graph_.constants) visit(id, tensor);
+  }
   // Whether this new constant is a leaf's gradient, or a leaf whose gradient is one.
   void find_earlier_gradient(Graph::Id id, const Tensor& constant);
   bool ran_backward() const;
