@@ -14,14 +14,9 @@ namespace detail {
 
 inline bool wants_grad(const Tensor& t) { return t.requires_grad(); }
 inline bool wants_grad(const std::optional<Tensor>& t) { return t && t->requires_grad(); }
-inline bool wants_grad(TensorList list) {
-  for (const Tensor& t : list) {
-    if (t.requires_grad()) return true;
-  }
-  return false;
-}
-inline bool wants_grad(OptionalTensorList list) {
-  for (const auto& t : list) {
+template <std::convertible_to<std::optional<Tensor>> T>
+bool wants_grad(ArrayRef<T> list) {
+  for (const T& t : list) {
     if (wants_grad(t)) return true;
   }
   return false;
@@ -46,11 +41,9 @@ void refuse_gradients(const OpBase& op, const Numbers& numbers, const Args&... a
 // One edge for each tensor of the arguments, in order; tensors of a list count one by one.
 inline void add_edges(Node& node, const Tensor& t) { node.add_next_edge(t.defined() ? gradient_edge(t) : Edge()); }
 inline void add_edges(Node& node, const std::optional<Tensor>& t) { add_edges(node, t ? *t : Tensor()); }
-inline void add_edges(Node& node, TensorList list) {
-  for (const Tensor& t : list) add_edges(node, t);
-}
-inline void add_edges(Node& node, OptionalTensorList list) {
-  for (const auto& t : list) add_edges(node, t);
+template <std::convertible_to<std::optional<Tensor>> T>
+void add_edges(Node& node, ArrayRef<T> list) {
+  for (const T& t : list) add_edges(node, t);
 }
 template <class T>
 void add_edges(Node&, const T&) {}
