@@ -98,6 +98,15 @@ void save_inputs(NodeT& node, const Args&... args) {
 }
 template <class NodeT, class R>
 void save_results(NodeT& node, const R& result) {
+  if constexpr (requires { &NodeT::saved_results; }) {
+    const auto keep = [&](auto& member, const auto& each) {
+      if constexpr (std::is_same_v<decltype(member), Saved&>) member = Saved::output(each, &node);
+    };
+    const auto keep_all = [&](auto&... members) {
+      std::apply([&](const auto&... each) { (keep(members, each), ...); }, result);
+    };
+    std::apply(keep_all, node.saved_results());
+  }
   if constexpr (requires { &NodeT::save_output; }) {
     if constexpr (is_tuple<R>) {
       std::apply([&](const auto&... each) { node.save_output(each...); }, result);
@@ -128,6 +137,7 @@ auto saved_each(auto& members) {
 //   auto saved_arguments()                    instead of save: std::tie of the members that keep the arguments, one for
 //                                             each; std::ignore where none does, a SavedSizes where only sizes are kept
 //   void save_output(const Tensor& result)    all results; kept by Saved::output(result, this)
+//   auto saved_results()                      instead of save_output, of several results: as saved_arguments
 //   RUSH_SAVED(self, result)                  the list of its Saved members
 //   static constexpr size_t kDifferentiable   how many of its results have gradients, the first ones; all, without it
 //   static constexpr std::array kConstants    the arguments, by number, that must not ask for a gradient

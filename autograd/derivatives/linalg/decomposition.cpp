@@ -35,10 +35,7 @@ struct LinalgQrBackward final : Node {
     without_q = mode == "r";
     complete_tall = mode == "complete" && a.size(-2) > a.size(-1);
   }
-  void save_output(const Tensor& q_out, const Tensor& r_out) {
-    q = Saved::output(q_out, this);
-    r = Saved::output(r_out, this);
-  }
+  auto saved_results() { return std::tie(q, r); }
   Tensors apply(const Tensors& g) override {
     RUSH_CHECK(!without_q, "linalg_qr: mode 'r' has no derivative: it would need Q");
     RUSH_CHECK(!complete_tall, "linalg_qr: mode 'complete' has no derivative for a matrix of more rows than columns");
@@ -75,10 +72,7 @@ Tensor skew(const Tensor& x) { return x - adjoint(x); }
 struct LinalgEighBackward final : Node {
   Saved values, vectors;
   RUSH_SAVED(values, vectors)
-  void save_output(const Tensor& w, const Tensor& v) {
-    values = Saved::output(w, this);
-    vectors = Saved::output(v, this);
-  }
+  auto saved_results() { return std::tie(values, vectors); }
   Tensors apply(const Tensors& g) override {
     const Tensor v = vectors.get();
     if (!g[1].defined()) return {(v * g[0].unsqueeze(-2)).matmul(adjoint(v))};
@@ -96,10 +90,7 @@ struct LinalgEigBackward final : Node {
   bool real = false;
   RUSH_SAVED(values, vectors)
   void save(const Tensor& a) { real = !a.is_complex(); }
-  void save_output(const Tensor& w, const Tensor& v) {
-    values = Saved::output(w, this);
-    vectors = Saved::output(v, this);
-  }
+  auto saved_results() { return std::tie(values, vectors); }
   Tensors apply(const Tensors& g) override {
     const Tensor v = vectors.get(), vh = adjoint(v);
     Tensor inner;
@@ -151,11 +142,7 @@ struct LinalgLuFactorExBackward final : Node {
 struct LinalgSvdBackward final : Node {
   Saved u, s, vh;
   RUSH_SAVED(u, s, vh)
-  void save_output(const Tensor& u_out, const Tensor& s_out, const Tensor& vh_out) {
-    u = Saved::output(u_out, this);
-    s = Saved::output(s_out, this);
-    vh = Saved::output(vh_out, this);
-  }
+  auto saved_results() { return std::tie(u, s, vh); }
   Tensors apply(const Tensors& g) override {
     const Tensor S = s.get();
     const int64_t k = S.size(-1);

@@ -49,12 +49,6 @@ struct AttentionBackward : Node {
     causal = is_causal;
     scale = native::attention_scale(q, factor);
   }
-  void save_results(const Tensor& result, const Tensor& sums, const Tensor& philox_seed, const Tensor& philox_offset) {
-    out = Saved::output(result, this);
-    logsumexp = Saved::output(sums, this);
-    seed = Saved::output(philox_seed, this);
-    offset = Saved::output(philox_offset, this);
-  }
 
  private:
   Tensors by_operators(const Tensor& g) const {
@@ -76,7 +70,7 @@ struct FlashAttentionForCpuBackward final : AttentionBackward {
             const std::optional<Tensor>& attn_mask, std::optional<double> factor) {
     save_call(q, k, v, attn_mask, p, is_causal, factor);
   }
-  void save_output(const Tensor& result, const Tensor& sums) { save_results(result, sums, Tensor(), Tensor()); }
+  auto saved_results() { return std::tie(out, logsumexp); }
 
  private:
   Tensors by_tiles(const Tensor& grad) const override {
@@ -91,9 +85,7 @@ struct EfficientAttentionBackward final : AttentionBackward {
             bool is_causal, std::optional<double> factor) {
     save_call(q, k, v, bias, p, is_causal, factor);
   }
-  void save_output(const Tensor& result, const Tensor& sums, const Tensor& philox_seed, const Tensor& philox_offset) {
-    save_results(result, sums, philox_seed, philox_offset);
-  }
+  auto saved_results() { return std::tie(out, logsumexp, seed, offset); }
 
  private:
   Tensors by_tiles(const Tensor& grad) const override {
@@ -109,9 +101,9 @@ struct CudnnAttentionBackward final : AttentionBackward {
             bool is_causal, bool, std::optional<double> factor) {
     save_call(q, k, v, bias, p, is_causal, factor);
   }
-  void save_output(const Tensor& result, const Tensor& sums, const Tensor&, const Tensor&, int64_t, int64_t,
-                   const Tensor& philox_seed, const Tensor& philox_offset, const Tensor&) {
-    save_results(result, sums, philox_seed, philox_offset);
+  auto saved_results() {
+    const auto& unused = std::ignore;
+    return std::tie(out, logsumexp, unused, unused, unused, unused, seed, offset, unused);
   }
 
  private:

@@ -14,10 +14,7 @@ struct CtcLossBackward final : Node {
   bool zero_infinity = false;
   RUSH_SAVED(log_probs, targets, losses, log_alpha)
   auto saved_arguments() { return std::tie(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity); }
-  void save_output(const Tensor& loss, const Tensor& alpha) {
-    losses = Saved::output(loss, this);
-    log_alpha = Saved::output(alpha, this);
-  }
+  auto saved_results() { return std::tie(losses, log_alpha); }
   Tensors apply(const Tensors& g) override {
     return {ops::_ctc_loss_backward(g[0], log_probs.get(), targets.get(), input_lengths, target_lengths, losses.get(),
                                     log_alpha.get(), blank, zero_infinity),

@@ -21,11 +21,7 @@ struct CudnnRnnBackward final : Node {
     return std::tie(input, weights, weights_per_cell, unused, h, c, mode, hidden_size, projection, layers, unused,
                     unused, training, bidirectional, batch_sizes, unused);
   }
-  void save_output(const Tensor& y, const Tensor&, const Tensor&, const Tensor& kept, const Tensor& buffer) {
-    output = Saved::output(y, this);
-    reserve = Saved::output(kept, this);
-    weight_buf = Saved::output(buffer, this);
-  }
+  auto saved_results() { return std::tie(output, std::ignore, std::ignore, reserve, weight_buf); }
   // Gradients of input, the weights, weight_buf, hx, cx, dropout_state.
   Tensors apply(const Tensors& g) override {
     const size_t count = weights.size(), h_at = count + 2, c_at = count + 3;

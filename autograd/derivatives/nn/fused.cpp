@@ -31,12 +31,7 @@ struct AddLayerNormBackward final : Node {
     self_dtype = self.scalar_type();
     other_dtype = other.scalar_type();
   }
-  void save_output(const Tensor&, const Tensor& s, const Tensor& m, const Tensor& r, const Tensor& kept) {
-    sum = Saved::output(s, this);
-    mean = Saved::output(m, this);
-    rstd = Saved::output(r, this);
-    mask = Saved::output(kept, this);
-  }
+  auto saved_results() { return std::tie(std::ignore, sum, mean, rstd, mask); }
   Tensors apply(const Tensors& g) override {
     if (!g[0].defined()) return to_addends(g[1], Tensor(), Tensor());
     const Tensor x = sum.get(), w = weight.get(), b = bias.get();
@@ -82,10 +77,7 @@ struct GeluPerceptronBackward final : Node {
   Saved input, weight1, bias1, weight2, pre, hidden;
   RUSH_SAVED(input, weight1, bias1, weight2, pre, hidden)
   auto saved_arguments() { return std::tie(input, weight1, bias1, weight2, std::ignore); }
-  void save_output(const Tensor&, const Tensor& p, const Tensor& h) {
-    pre = Saved::output(p, this);
-    hidden = Saved::output(h, this);
-  }
+  auto saved_results() { return std::tie(std::ignore, pre, hidden); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = input.get(), w1 = weight1.get(), w2 = weight2.get();
     if (!GradMode::is_enabled()) {

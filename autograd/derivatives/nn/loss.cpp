@@ -117,7 +117,7 @@ struct NllLossNode : Node {
   int64_t reduction = Reduction::Mean, ignore_index = -100;
   RUSH_SAVED(self, target, weight, total_weight)
   auto saved_arguments() { return std::tie(self, target, weight, reduction, ignore_index); }
-  void save_output(const Tensor&, const Tensor& total) { total_weight = Saved::output(total, this); }
+  auto saved_results() { return std::tie(std::ignore, total_weight); }
   Tensors apply(const Tensors& g) override {
     return {backward(g[0], self.get(), target.get(), weight.get(), reduction, ignore_index, total_weight.get())};
   }
@@ -153,10 +153,7 @@ struct CrossEntropyBackward final : Node {
   auto saved_arguments() {
     return std::tie(self, target, weight, reduction, ignore_index, label_smoothing, std::ignore);
   }
-  void save_output(const Tensor&, const Tensor& lse, const Tensor& total) {
-    logsumexp = Saved::output(lse, this);
-    total_weight = Saved::output(total, this);
-  }
+  auto saved_results() { return std::tie(std::ignore, logsumexp, total_weight); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = self.get(), y = target.get(), w = weight.get();
     if (!GradMode::is_enabled()) {

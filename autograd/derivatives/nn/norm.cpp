@@ -71,10 +71,7 @@ struct NativeLayerNormBackward final : Node {
   double eps = 0;
   RUSH_SAVED(input, weight, bias, mean, rstd)
   auto saved_arguments() { return std::tie(input, shape, weight, bias, eps); }
-  void save_output(const Tensor&, const Tensor& m, const Tensor& r) {
-    mean = Saved::output(m, this);
-    rstd = Saved::output(r, this);
-  }
+  auto saved_results() { return std::tie(std::ignore, mean, rstd); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = input.get(), w = weight.get();
     if (!GradMode::is_enabled()) {
@@ -93,7 +90,7 @@ struct FusedRmsNormBackward final : Node {
   std::optional<double> given_eps;
   RUSH_SAVED(input, weight, rstd)
   auto saved_arguments() { return std::tie(input, shape, weight, given_eps); }
-  void save_output(const Tensor&, const Tensor& r) { rstd = Saved::output(r, this); }
+  auto saved_results() { return std::tie(std::ignore, rstd); }
   Tensors apply(const Tensors& g) override {
     check_no_statistics_gradient(g, "_fused_rms_norm");
     const Tensor x = input.get(), w = weight.get();
@@ -113,10 +110,7 @@ struct NativeGroupNormBackward final : Node {
   double eps = 0;
   RUSH_SAVED(input, weight, mean, rstd)
   auto saved_arguments() { return std::tie(input, weight, std::ignore, N, C, HxW, groups, eps); }
-  void save_output(const Tensor&, const Tensor& m, const Tensor& r) {
-    mean = Saved::output(m, this);
-    rstd = Saved::output(r, this);
-  }
+  auto saved_results() { return std::tie(std::ignore, mean, rstd); }
   Tensors apply(const Tensors& g) override {
     check_no_statistics_gradient(g, "native_group_norm");
     const Tensor x = input.get(), w = weight.get();
@@ -153,10 +147,7 @@ struct NativeBatchNormBackward final : Node {
     running_mean = rm;
     running_var = rv;
   }
-  void save_output(const Tensor&, const Tensor& m, const Tensor& r) {
-    mean = Saved::output(m, this);
-    invstd = Saved::output(r, this);
-  }
+  auto saved_results() { return std::tie(std::ignore, mean, invstd); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = input.get(), w = weight.get();
     if (!GradMode::is_enabled()) {
@@ -194,11 +185,7 @@ struct NativeBatchNormReluBackward final : Node {
     has_residual = given(residual);
     eps = e;
   }
-  void save_output(const Tensor& y, const Tensor& m, const Tensor& r) {
-    output = Saved::output(y, this);
-    mean = Saved::output(m, this);
-    invstd = Saved::output(r, this);
-  }
+  auto saved_results() { return std::tie(output, mean, invstd); }
   Tensors apply(const Tensors& g) override {
     const Tensor x = input.get(), w = weight.get();
     if (!GradMode::is_enabled()) {

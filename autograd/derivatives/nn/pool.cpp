@@ -26,7 +26,7 @@ struct MaxPoolNode : Node {
   SavedWindow w;
   RUSH_SAVED(self, indices)
   auto saved_arguments() { return std::tie(self, w.kernel, w.stride, w.padding, w.dilation, w.ceil_mode); }
-  void save_output(const Tensor&, const Tensor& where) { indices = Saved::output(where, this); }
+  auto saved_results() { return std::tie(std::ignore, indices); }
   Tensors apply(const Tensors& g) override {
     return {backward(g[0], self.get(), w.kernel, w.stride, w.padding, w.dilation, w.ceil_mode, indices.get())};
   }
@@ -39,7 +39,7 @@ struct AdaptiveMaxPoolNode : Node {
   Saved self, indices;
   RUSH_SAVED(self, indices)
   void save(const Tensor& input, IntArrayRef) { self = input; }
-  void save_output(const Tensor&, const Tensor& where) { indices = Saved::output(where, this); }
+  auto saved_results() { return std::tie(std::ignore, indices); }
   Tensors apply(const Tensors& g) override { return {backward(g[0], self.get(), indices.get())}; }
 };
 struct AdaptiveMaxPool2dBackward final : AdaptiveMaxPoolNode<ops::adaptive_max_pool2d_backward> {};

@@ -48,10 +48,7 @@ struct AminmaxBackward final : Node {
     self = x;
     shape.save(x, dim ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef());
   }
-  void save_output(const Tensor& low, const Tensor& high) {
-    smallest = Saved::output(low, this);
-    largest = Saved::output(high, this);
-  }
+  auto saved_results() { return std::tie(smallest, largest); }
   Tensors apply(const Tensors& g) override {
     Tensor total;
     if (g[0].defined()) total = share_out(g[0], self.get(), smallest.get(), shape);
