@@ -10,10 +10,11 @@ namespace {
 // The indices of a call; entries that were left out stay so.
 struct SavedIndices {
   SavedList list;
-  void save(OptionalTensorList indices) {
+  SavedIndices& operator=(OptionalTensorList indices) {
     Tensors tensors;
     for (const auto& index : indices) tensors.push_back(index.value_or(Tensor()));
     list = SavedList(tensors);
+    return *this;
   }
   std::vector<std::optional<Tensor>> get() const {
     std::vector<std::optional<Tensor>> indices;
@@ -23,13 +24,10 @@ struct SavedIndices {
 };
 
 struct IndexBackward final : Node {  // the gradient goes back to where the elements came from
-  DimVector sizes;
+  SavedSizes sizes;
   SavedIndices indices;
   RUSH_SAVED(indices.list)
-  void save(const Tensor& self, OptionalTensorList at) {
-    sizes = self.sizes();
-    indices.save(at);
-  }
+  auto saved_arguments() { return std::tie(sizes, indices); }
   Tensors apply(const Tensors& g) override {
     return {index_put(zeros(sizes, g[0].options()), indices.get(), g[0], true)};
   }
@@ -39,10 +37,7 @@ struct IndexPutBackward final : Node {  // self: nothing where it was overwritte
   SavedIndices indices;
   bool accumulate = false;
   RUSH_SAVED(indices.list)
-  void save(const Tensor&, OptionalTensorList at, const Tensor&, bool add) {
-    indices.save(at);
-    accumulate = add;
-  }
+  auto saved_arguments() { return std::tie(std::ignore, indices, std::ignore, accumulate); }
   Tensors apply(const Tensors& g) override {
     const auto at = indices.get();
     Tensors grads(at.size() + 2);

@@ -24,10 +24,7 @@ struct Im2colBackward final : Node {
 
 struct Col2imBackward final : Node {
   Windows w;
-  void save(const Tensor&, IntArrayRef image, IntArrayRef kernel, IntArrayRef dilation, IntArrayRef padding,
-            IntArrayRef stride) {
-    w = {image, kernel, dilation, padding, stride};
-  }
+  auto saved_arguments() { return std::tie(std::ignore, w.image, w.kernel, w.dilation, w.padding, w.stride); }
   Tensors apply(const Tensors& g) override { return {im2col(g[0], w.kernel, w.dilation, w.padding, w.stride)}; }
 };
 
