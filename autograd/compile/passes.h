@@ -13,8 +13,7 @@ namespace rush::compiler {
 //     after, the dropout's gradient and then that of the bias that was added before: the gradient of that operator.
 //   - linear and GELU: rush::linear_gelu. GELU's gradient and the sum of its rows, the bias's: gelu_bias_backward_.
 //   - A batch norm in training, a sum with what comes past it, and ReLU, where channels lie next to each other
-//   (channels
-//     last): rush::native_batch_norm_relu. ReLU's gradient and the norm's: the gradient of that operator.
+//     (channels last): rush::native_batch_norm_relu. ReLU's gradient and the norm's: the gradient of that operator.
 //   - A cross entropy over many classes and its gradient, where nothing else reads the scores and the loss is what is
 //     differentiated: rush::cross_entropy_gradient_, which leaves the gradient in the scores' place.
 // The new call stands where the first of the old ones stood, or where the last did; in between, nothing may write what
