@@ -26,36 +26,29 @@ struct AttentionBackward : Node {
   static constexpr size_t kDifferentiable = 1;
   Saved query, key, value, mask, out, logsumexp, seed, offset;
   bool causal = false;
-  double scale = 1, dropout_p = 0;
+  double dropout_p = 0;
+  std::optional<double> given_scale;
   RUSH_SAVED(query, key, value, mask, out, logsumexp, seed, offset)
   Tensors apply(const Tensors& g) override {
     RUSH_CHECK_NOT_IMPLEMENTED(!needs(3), "scaled_dot_product_attention: a fused back end has no gradient by the mask");
     if (!g[0].defined()) return Tensors(4);
-    return dispatch_state.grad_mode ? by_operators(g[0]) : by_tiles(g[0]);
+    const Tensor q = query.get();
+    const double scale = native::attention_scale(q, given_scale);
+    return dispatch_state.grad_mode ? by_operators(g[0], q, scale) : by_tiles(g[0], q, scale);
   }
 
  protected:
   // Gradients of query, key, value and mask, which has none.
-  virtual Tensors by_tiles(const Tensor& grad) const = 0;
+  virtual Tensors by_tiles(const Tensor& grad, const Tensor& q, double scale) const = 0;
 
   std::optional<Tensor> given_mask() const { return mask.defined() ? std::optional<Tensor>(mask.get()) : std::nullopt; }
-  void save_call(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& attn_mask, double p,
-                 bool is_causal, std::optional<double> factor) {
-    query = q;
-    key = k;
-    value = v;
-    mask = attn_mask;
-    dropout_p = p;
-    causal = is_causal;
-    scale = native::attention_scale(q, factor);
-  }
 
  private:
-  Tensors by_operators(const Tensor& g) const {
+  Tensors by_operators(const Tensor& g, const Tensor& q, double scale) const {
     RUSH_CHECK_NOT_IMPLEMENTED(dropout_p == 0,
                                "scaled_dot_product_attention: with dropout, a fused back end can be differentiated "
                                "once only; run the forward pass with SDPBackendGuard({SDPBackend::math})");
-    const Tensor q = query.get(), shared_k = key.get(), shared_v = value.get();
+    const Tensor shared_k = key.get(), shared_v = value.get();
     const Tensor k = repeat_heads(shared_k, q.size(1)), v = repeat_heads(shared_v, q.size(1));
     const Tensor p = native::attention_weights(q, k, given_mask(), causal, scale);
     const Tensor by_weight = g.matmul(v.transpose(-2, -1));
@@ -66,40 +59,33 @@ struct AttentionBackward : Node {
 };
 
 struct FlashAttentionForCpuBackward final : AttentionBackward {
-  void save(const Tensor& q, const Tensor& k, const Tensor& v, double p, bool is_causal,
-            const std::optional<Tensor>& attn_mask, std::optional<double> factor) {
-    save_call(q, k, v, attn_mask, p, is_causal, factor);
-  }
+  auto saved_arguments() { return std::tie(query, key, value, dropout_p, causal, mask, given_scale); }
   auto saved_results() { return std::tie(out, logsumexp); }
 
  private:
-  Tensors by_tiles(const Tensor& grad) const override {
+  Tensors by_tiles(const Tensor& grad, const Tensor& q, double scale) const override {
     const auto [dq, dk, dv] = ops::_scaled_dot_product_flash_attention_for_cpu_backward(
-        grad, query.get(), key.get(), value.get(), out.get(), logsumexp.get(), dropout_p, causal, given_mask(), scale);
+        grad, q, key.get(), value.get(), out.get(), logsumexp.get(), dropout_p, causal, given_mask(), scale);
     return {dq, dk, dv, Tensor()};
   }
 };
 
 struct EfficientAttentionBackward final : AttentionBackward {
-  void save(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& bias, bool, double p,
-            bool is_causal, std::optional<double> factor) {
-    save_call(q, k, v, bias, p, is_causal, factor);
-  }
+  auto saved_arguments() { return std::tie(query, key, value, mask, std::ignore, dropout_p, causal, given_scale); }
   auto saved_results() { return std::tie(out, logsumexp, seed, offset); }
 
  private:
-  Tensors by_tiles(const Tensor& grad) const override {
+  Tensors by_tiles(const Tensor& grad, const Tensor& q, double scale) const override {
     const auto [dq, dk, dv, dbias] = ops::_scaled_dot_product_efficient_attention_backward(
-        grad, query.get(), key.get(), value.get(), mask.get(), out.get(), logsumexp.get(), seed.get(), offset.get(),
-        dropout_p, {needs(0), needs(1), needs(2), false}, causal, scale);
+        grad, q, key.get(), value.get(), mask.get(), out.get(), logsumexp.get(), seed.get(), offset.get(), dropout_p,
+        {needs(0), needs(1), needs(2), false}, causal, scale);
     return {dq, dk, dv, dbias};
   }
 };
 
 struct CudnnAttentionBackward final : AttentionBackward {
-  void save(const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& bias, bool, double p,
-            bool is_causal, bool, std::optional<double> factor) {
-    save_call(q, k, v, bias, p, is_causal, factor);
+  auto saved_arguments() {
+    return std::tie(query, key, value, mask, std::ignore, dropout_p, causal, std::ignore, given_scale);
   }
   auto saved_results() {
     const auto& unused = std::ignore;
@@ -107,8 +93,8 @@ struct CudnnAttentionBackward final : AttentionBackward {
   }
 
  private:
-  Tensors by_tiles(const Tensor& grad) const override {
-    const Tensor q = query.get(), k = key.get();
+  Tensors by_tiles(const Tensor& grad, const Tensor& q, double scale) const override {
+    const Tensor k = key.get();
     const auto [dq, dk, dv] = ops::_scaled_dot_product_cudnn_attention_backward(
         grad, q, k, value.get(), out.get(), logsumexp.get(), seed.get(), offset.get(), mask.get(), Tensor(), Tensor(),
         q.size(2), k.size(2), dropout_p, causal, scale);
