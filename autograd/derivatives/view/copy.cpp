@@ -1,5 +1,7 @@
 #include "core/ops/view/copy.h"
 
+#include <map>
+
 #include "autograd/derivatives/register.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/pointwise/cast_all.h"
@@ -37,19 +39,15 @@ struct CastAllBackward final : Node {  // each gradient as its tensor is; those 
   }
   Tensors apply(const Tensors& g) override {
     Tensors grads(g.size());
-    std::vector<size_t> left;
+    std::map<ScalarType, std::vector<size_t>> places;
     for (size_t i = 0; i < g.size(); ++i) {
-      if (g[i].defined() && needs(i)) left.push_back(i);
+      if (g[i].defined() && needs(i)) places[dtypes[i]].push_back(i);
     }
-    while (!left.empty()) {
-      const ScalarType dtype = dtypes[left[0]];
-      std::vector<size_t> here, others;
-      for (const size_t i : left) (dtypes[i] == dtype ? here : others).push_back(i);
+    for (const auto& [dtype, here] : places) {
       Tensors sources;
       for (const size_t i : here) sources.push_back(g[i]);
       const Tensors casts = cast_all(sources, dtype);
       for (size_t k = 0; k < here.size(); ++k) grads[here[k]] = casts[k];
-      left = std::move(others);
     }
     return grads;
   }
