@@ -166,12 +166,11 @@ void check_input(const TensorFunction& fn, const Tensors& inputs, size_t i, cons
 // The same values with the dimensions' order in memory reversed, and every second element unused.
 Tensor laid_out_anew(const Tensor& tensor) {
   if (!tensor.defined() || !is_differentiable(tensor.scalar_type())) return tensor;
-  std::vector<int64_t> sizes(tensor.sizes().begin(), tensor.sizes().end()), order;
+  std::vector<int64_t> sizes(tensor.sizes().begin(), tensor.sizes().end());
   std::reverse(sizes.begin(), sizes.end());
   sizes.push_back(2);
-  for (int64_t d = tensor.dim() - 1; d >= 0; --d) order.push_back(d);
   const NoGradGuard no_grad;
-  const Tensor sparse = zeros(sizes, tensor.options()).select(-1, 1).permute(order);
+  const Tensor sparse = zeros(sizes, tensor.options()).select(-1, 1).numpy_T();
   sparse.copy_(tensor);
   return sparse.detach().requires_grad_(tensor.requires_grad());
 }

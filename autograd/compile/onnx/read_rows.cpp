@@ -124,9 +124,7 @@ Tensor reshape_to(const Call& c) {
 Tensor expand_to(const Call& c) { return c[0].expand(broadcast_shapes(c[0].sizes(), c.ints(1), "Expand")); }
 
 Tensor transpose_axes(const Call& c) {
-  Ints reversed = counted(c[0].sizes().size());
-  std::ranges::reverse(reversed);
-  return c[0].permute(c.ints("perm", reversed));
+  return c.node.attributes.contains("perm") ? c[0].permute(c.ints("perm")) : c[0].numpy_T();
 }
 
 Tensor unsqueeze_axes(const Call& c) {
