@@ -92,18 +92,14 @@ struct ToDenseBackward final : Node {
 struct ToSparseBackward final : Node {
   Layout layout = kStrided;
   DimVector blocks;
-  void save(const Tensor& self, std::optional<Layout>, OptionalIntArrayRef, std::optional<int64_t>) { note(self); }
-  Tensors apply(const Tensors& g) override { return {as_it_was(g[0])}; }
-
- protected:
-  void note(const Tensor& self) {
+  void save(const Tensor& self, std::optional<Layout>, OptionalIntArrayRef, std::optional<int64_t>) {
     layout = self.layout();
     blocks = native::block_sizes(self);
   }
-  Tensor as_it_was(const Tensor& grad) const {
-    if (layout == kStrided) return grad.to_dense();
-    if (grad.layout() == kStrided) return grad;
-    return is_blocked(layout) ? grad.to_sparse(layout, IntArrayRef(blocks)) : grad.to_sparse(layout);
+  Tensors apply(const Tensors& g) override {
+    if (layout == kStrided) return {g[0].to_dense()};
+    if (g[0].layout() == kStrided) return {g[0]};
+    return {is_blocked(layout) ? g[0].to_sparse(layout, IntArrayRef(blocks)) : g[0].to_sparse(layout)};
   }
 };
 
