@@ -13,6 +13,7 @@ struct SelectionBackward : Node {
   DimVector sizes;
   int64_t dim = 0;
 
+  RUSH_SAVED(indices)
   void save_selection(const Tensor& self, int64_t along) {
     sizes = self.sizes();
     dim = wrap_dim(along, self.dim(), "backward");
@@ -32,7 +33,6 @@ struct SelectionBackward : Node {
 
 // Operators f(self, dim, flag): max, min, median, mode, sort.
 struct SelectAlongBackward final : SelectionBackward {
-  RUSH_SAVED(indices)
   void save(const Tensor& self, int64_t along, bool) { save_selection(self, along); }
 };
 

@@ -20,12 +20,12 @@ Tensor share_out(const Tensor& grad, const Tensor& self, const Tensor& extreme, 
 struct SharedBackward : Node {
   Saved self, result;
   ReducedShape shape;
+  RUSH_SAVED(self, result)
   void save_output(const Tensor& out) { result = Saved::output(out, this); }
   Tensors apply(const Tensors& g) override { return {share_out(g[0], self.get(), result.get(), shape)}; }
 };
 
 struct ExtremeBackward final : SharedBackward {  // amax and amin
-  RUSH_SAVED(self, result)
   void save(const Tensor& x, IntArrayRef dim, bool) {
     self = x;
     shape.save(x, dim);
@@ -33,7 +33,6 @@ struct ExtremeBackward final : SharedBackward {  // amax and amin
 };
 
 struct ExtremeOfAllBackward final : SharedBackward {  // max, min, median, nanmedian
-  RUSH_SAVED(self, result)
   void save(const Tensor& x) {
     self = x;
     shape.save(x, {});

@@ -11,7 +11,6 @@ namespace {
 // Operators f(self, how, dim, flags).
 template <class How, class... Flags>
 struct SelectHowBackward : SelectionBackward {
-  RUSH_SAVED(indices)
   void save(const Tensor& self, How, int64_t along, Flags...) { save_selection(self, along); }
 };
 struct SortStableBackward final : SelectHowBackward<std::optional<bool>, bool> {};
