@@ -46,9 +46,7 @@ struct EmbeddingDenseBackwardBackward final : Node {
     if (!scale_grad_by_freq) return {looked_up};
     const Tensor flat = at.reshape(-1);
     const Tensor counts = index_add(zeros(rows, g[0].options()), 0, flat, ones(flat.numel(), g[0].options()));
-    DimVector sizes(at.sizes());
-    sizes.push_back(1);
-    return {looked_up / index_select(counts, 0, flat).view(sizes)};
+    return {looked_up / index_select(counts, 0, flat).view(at.sizes()).unsqueeze(-1)};
   }
 };
 
