@@ -66,14 +66,12 @@ Tensor linalg_matrix_exp(const Tensor& input) {
   return out.to(input.scalar_type());
 }
 
-Tensor matrix_exp(const Tensor& a) { return ops::linalg_matrix_exp(a); }
-
 }  // namespace
 }  // namespace native
 
 void register_matrix_exp_ops(Registry& r) {
   r.native(ops::linalg_matrix_exp, native::linalg_matrix_exp);
-  r.composite(ops::matrix_exp, native::matrix_exp);
+  r.composite(ops::matrix_exp, native::same_as<ops::linalg_matrix_exp>);
 }
 
 Tensor Tensor::matrix_exp() const { return ops::matrix_exp(*this); }

@@ -288,11 +288,6 @@ static PoolResult adaptive_max_pool1d(const Tensor& self, IntArrayRef output_siz
   return {drop_height(std::get<0>(result)), drop_height(std::get<1>(result))};
 }
 
-template <AdaptiveAvgPoolOp& op>
-static Tensor adaptive_avg_pool_nd(const Tensor& self, IntArrayRef output_size) {
-  return op(self, output_size);
-}
-
 static Tensor unpool(const char* op, const Tensor& self, const Tensor& indices, int dims, IntArrayRef output_size) {
   RUSH_CHECK_VALUE(self.dim() == dims + 1 || self.dim() == dims + 2, op, ": expected a tensor of ", dims + 1, " or ",
                    dims + 2, " dimensions, got shape ", self.sizes());
@@ -339,8 +334,8 @@ void register_pool_ops(Registry& r) {
   r.native(ops::avg_pool2d_backward, native::avg_pool_backward<2>);
   r.native(ops::avg_pool3d_backward, native::avg_pool_backward<3>);
   r.composite(ops::adaptive_avg_pool1d, native::adaptive_avg_pool1d);
-  r.composite(ops::adaptive_avg_pool2d, native::adaptive_avg_pool_nd<ops::_adaptive_avg_pool2d>);
-  r.composite(ops::adaptive_avg_pool3d, native::adaptive_avg_pool_nd<ops::_adaptive_avg_pool3d>);
+  r.composite(ops::adaptive_avg_pool2d, native::same_as<ops::_adaptive_avg_pool2d>);
+  r.composite(ops::adaptive_avg_pool3d, native::same_as<ops::_adaptive_avg_pool3d>);
   r.native(ops::_adaptive_avg_pool2d, native::adaptive_avg_pool<2>);
   r.native(ops::_adaptive_avg_pool3d, native::adaptive_avg_pool<3>);
   r.native(ops::_adaptive_avg_pool2d_backward, native::adaptive_avg_pool_backward<2>);

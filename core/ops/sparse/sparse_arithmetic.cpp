@@ -220,7 +220,6 @@ Tensor sum_sparse_dim(const Tensor& self, OptionalIntArrayRef dim, bool keepdim,
 }
 
 static Tensor _sparse_sum(const Tensor& self) { return ops::sum(self, std::nullopt); }
-static Tensor _sparse_sum_dtype(const Tensor& self, ScalarType dtype) { return ops::sum(self, dtype); }
 static Tensor _sparse_sum_dim(const Tensor& self, IntArrayRef dim) {
   return ops::sum_dim(self, dim, false, std::nullopt);
 }
@@ -244,7 +243,7 @@ void register_sparse_arithmetic_ops(Registry& r) {
   r.sparse(ops::sum, native::sum_sparse);
   r.sparse(ops::sum_dim, native::sum_sparse_dim);
   r.composite(ops::_sparse_sum, native::_sparse_sum);
-  r.composite(ops::_sparse_sum_dtype, native::_sparse_sum_dtype);
+  r.composite(ops::_sparse_sum_dtype, native::same_as<ops::sum>);
   r.composite(ops::_sparse_sum_dim, native::_sparse_sum_dim);
   r.composite(ops::_sparse_sum_dim_dtype, native::_sparse_sum_dim_dtype);
 }

@@ -248,9 +248,6 @@ static Tensor coo_to_sparse_dim(const Tensor& self, int64_t sparse_dim) {
                    sparse_dim);
   return detail::make_alias(self);
 }
-static Tensor to_sparse_dim(const Tensor& self, int64_t sparse_dim) {
-  return ops::_to_sparse_sparse_dim(self, sparse_dim);
-}
 
 template <Layout layout>
 static Tensor to_sparse_rows(const Tensor& self, std::optional<int64_t> dense_dim) {
@@ -437,7 +434,7 @@ void register_sparse_convert_ops(Registry& r) {
   r.composite(ops::to_sparse, native::to_sparse);
   r.native(ops::_to_sparse, native::_to_sparse);
   r.sparse(ops::_to_sparse, native::_to_sparse);
-  r.composite(ops::to_sparse_sparse_dim, native::to_sparse_dim);
+  r.composite(ops::to_sparse_sparse_dim, native::same_as<ops::_to_sparse_sparse_dim>);
   r.native(ops::_to_sparse_sparse_dim, native::dense_to_sparse_dim);
   r.sparse(ops::_to_sparse_sparse_dim, native::coo_to_sparse_dim);
   r.composite(ops::to_sparse_csr, native::to_sparse_rows<kSparseCsr>);

@@ -101,12 +101,6 @@ static Tensor& sparse_addmm_(Tensor& self, const Tensor& mat1, const Tensor& mat
   return ops::copy_(self, sparse_addmm(self, mat1, mat2, beta, alpha), false);
 }
 
-static Tensor _sparse_mm(const Tensor& sparse, const Tensor& dense) { return ops::mm(sparse, dense); }
-static Tensor _sparse_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
-                            const Scalar& alpha) {
-  return ops::addmm(self, mat1, mat2, beta, alpha);
-}
-
 static Tensor sparse_sampled_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
                                    const Scalar& alpha) {
   constexpr const char* op = "sparse_sampled_addmm";
@@ -137,8 +131,8 @@ void register_sparse_matmul_ops(Registry& r) {
   r.sparse(ops::mv, native::sparse_mv);
   r.sparse(ops::addmm, native::sparse_addmm);
   r.sparse(ops::addmm_, native::sparse_addmm_);
-  r.composite(ops::_sparse_mm, native::_sparse_mm);
-  r.composite(ops::_sparse_addmm, native::_sparse_addmm);
+  r.composite(ops::_sparse_mm, native::same_as<ops::mm>);
+  r.composite(ops::_sparse_addmm, native::same_as<ops::addmm>);
   r.sparse(ops::sparse_sampled_addmm, native::sparse_sampled_addmm);
 }
 

@@ -1,5 +1,6 @@
 // Views with the dimensions in another order, or with dimensions of size one added or dropped.
 #include "core/integer.h"
+#include "core/ops/pointwise/pointwise.h"
 #include "core/ops/register.h"
 #include "core/ops/view/view.h"
 
@@ -24,8 +25,6 @@ static Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
   if (self.dim() > 0) geometry.transpose(dim0, dim1);
   return view_of(self, geometry);
 }
-
-static Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1) { return ops::transpose(self, axis0, axis1); }
 
 static Tensor movedim(const Tensor& self, IntArrayRef source, IntArrayRef destination) {
   RUSH_CHECK_VALUE(source.size() == destination.size(), "movedim: source ", source, " and destination ", destination,
@@ -113,8 +112,8 @@ static Tensor atleast_3d(const Tensor& self) {
 
 void register_dims_ops(Registry& r) {
   r.native(ops::transpose, native::transpose);
-  r.composite(ops::swapaxes, native::swapaxes);
-  r.composite(ops::swapdims, native::swapaxes);
+  r.composite(ops::swapaxes, native::same_as<ops::transpose>);
+  r.composite(ops::swapdims, native::same_as<ops::transpose>);
   r.native(ops::permute, native::permute);
   r.composite(ops::movedim, native::movedim);
   r.composite(ops::movedim_int, native::movedim_int);

@@ -80,8 +80,6 @@ static Tensor stack(TensorList tensors, int64_t dim) {
   return native::cat(slices, dim);
 }
 
-static Tensor cat_composite(TensorList tensors, int64_t dim) { return ops::cat(tensors, dim); }
-
 template <Tensor (*prepare)(const Tensor&)>
 static std::vector<Tensor> each(TensorList tensors, const char* op) {
   RUSH_CHECK_VALUE(!tensors.empty(), op, ": expected at least one tensor");
@@ -178,8 +176,8 @@ static std::vector<Tensor> meshgrid_indexing(TensorList tensors, std::string_vie
 
 void register_join_ops(Registry& r) {
   r.native(ops::cat, native::cat);
-  r.composite(ops::concat, native::cat_composite);
-  r.composite(ops::concatenate, native::cat_composite);
+  r.composite(ops::concat, native::same_as<ops::cat>);
+  r.composite(ops::concatenate, native::same_as<ops::cat>);
   r.native(ops::stack, native::stack);
   r.composite(ops::hstack, native::hstack);
   r.composite(ops::vstack, native::vstack);

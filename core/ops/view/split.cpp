@@ -163,10 +163,6 @@ static std::vector<Tensor> split_with_sizes(const Tensor& self, IntArrayRef spli
   return parts_of_sizes(self, split_sizes, dim);
 }
 
-static std::vector<Tensor> split_sizes(const Tensor& self, IntArrayRef sizes, int64_t dim) {
-  return ops::split_with_sizes(self, sizes, dim);
-}
-
 static std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
   RUSH_CHECK_INDEX(self.dim() > 0, "split: a 0-dimensional tensor has no dimension to split");
   RUSH_CHECK_VALUE(split_size >= 0, "split expects split_size be non-negative, but got split_size=", split_size);
@@ -331,7 +327,7 @@ void register_split_ops(Registry& r) {
   r.native(ops::diagonal, native::diagonal);
   r.native(ops::unfold, native::unfold);
   r.native(ops::split, native::split);
-  r.composite(ops::split_sizes, native::split_sizes);
+  r.composite(ops::split_sizes, native::same_as<ops::split_with_sizes>);
   r.native(ops::split_with_sizes, native::split_with_sizes);
   r.composite(ops::chunk, native::chunk);
   r.composite(ops::tensor_split, native::tensor_split);
