@@ -92,15 +92,6 @@ static Tensor inner(const Tensor& self, const Tensor& other) {
   return ops::tensordot(self, other, -1, -1);
 }
 
-// The dimensions of `t` that are not in `taken`, in order.
-static DimVector other_dims(const Tensor& t, IntArrayRef taken) {
-  DimVector others;
-  for (int64_t d = 0; d < t.dim(); ++d) {
-    if (std::find(taken.begin(), taken.end(), d) == taken.end()) others.push_back(d);
-  }
-  return others;
-}
-
 static DimVector concatenated(IntArrayRef first, IntArrayRef second) {
   DimVector all(first);
   for (int64_t d : second) all.push_back(d);

@@ -199,11 +199,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
                                   transposed ? grad : as_volume(input), args.geometry());
     }
   }
-  if (output_mask[2]) {
-    DimVector others = {0};
-    for (int64_t d = 2; d < grad_output.dim(); ++d) others.push_back(d);
-    grad_bias = grad_output.sum(IntArrayRef(others));
-  }
+  if (output_mask[2]) grad_bias = grad_output.sum(IntArrayRef(other_dims(grad_output, 1)));
   return {grad_input, grad_weight, grad_bias};
 }
 

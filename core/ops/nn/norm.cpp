@@ -165,11 +165,7 @@ static Tensor group_norm(const Tensor& input, int64_t num_groups, const Optional
 
 static Tensor norm_except_dim(const Tensor& v, int64_t pow, int64_t dim) {
   if (dim == -1) return v.norm(pow);
-  dim = wrap_dim(dim, v.dim(), "norm_except_dim");
-  DimVector others;
-  for (int64_t d = 0; d < v.dim(); ++d) {
-    if (d != dim) others.push_back(d);
-  }
+  const DimVector others = other_dims(v, wrap_dim(dim, v.dim(), "norm_except_dim"));
   return others.empty() ? v.abs() : v.norm(pow, others, true);
 }
 

@@ -3,6 +3,7 @@
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
+#include "core/ops/view/view.h"
 
 namespace rush {
 
@@ -43,21 +44,11 @@ static Tensor softmax(const Tensor& self, int64_t dim, std::optional<ScalarType>
 
 // `self` row-major, with the dimensions of the reduction last.
 static Tensor reduced_last(const Tensor& self, const Reduction& reduction) {
-  DimVector sizes, strides;
-  size_t next = 0;
-  for (size_t d = 0; d < self.sizes().size(); ++d) {
-    if (next < reduction.dims.size() && reduction.dims[next] == static_cast<int64_t>(d)) {
-      ++next;
-    } else {
-      sizes.push_back(self.sizes()[d]);
-      strides.push_back(self.strides()[d]);
-    }
-  }
-  for (int64_t d : reduction.dims) {
-    sizes.push_back(self.sizes()[d]);
-    strides.push_back(self.strides()[d]);
-  }
-  return contiguous(detail::make_view(self, sizes, strides, self.storage_offset()));
+  DimVector order = other_dims(self, reduction.dims);
+  for (int64_t d : reduction.dims) order.push_back(d);
+  detail::Geometry geometry = geometry_of(self);
+  geometry.permute(order);
+  return contiguous(view_of(self, geometry));
 }
 
 static Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {

@@ -60,11 +60,7 @@ static Tensor renorm_factor(const char* op, const Tensor& self, const Scalar& p,
   RUSH_CHECK_VALUE(p.toDouble() > 0, op, ": expected a positive p, got ", p);
   RUSH_CHECK_VALUE(maxnorm.toDouble() >= 0, op, ": expected a maxnorm that is not negative, got ", maxnorm);
   RUSH_CHECK_VALUE(self.dim() > 1, op, ": expected at least two dimensions, got shape ", self.sizes());
-  dim = wrap_dim(dim, self.dim(), op);
-  DimVector others;
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    if (d != dim) others.push_back(d);
-  }
+  const DimVector others = other_dims(self, wrap_dim(dim, self.dim(), op));
   const bool reduced_float = real == kFloat16 || real == kBFloat16;
   const Tensor norm =
       ops::linalg_vector_norm(self, p, others, true, reduced_float ? std::optional(kFloat32) : std::nullopt);

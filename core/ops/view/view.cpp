@@ -47,6 +47,14 @@ DimVector infer_size(IntArrayRef shape, int64_t numel, const char* op) {
 
 namespace native {
 
+DimVector other_dims(const Tensor& t, IntArrayRef taken) {
+  DimVector others;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (std::find(taken.begin(), taken.end(), d) == taken.end()) others.push_back(d);
+  }
+  return others;
+}
+
 static Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset) {
   const int64_t start = offset.value_or(self.storage_offset());
   RUSH_CHECK_VALUE(size.size() == stride.size(), "as_strided: got ", size.size(), " sizes and ", stride.size(),

@@ -236,6 +236,8 @@ namespace native {
 inline detail::Geometry geometry_of(const Tensor& self) {
   return {self.sizes(), self.strides(), self.storage_offset()};
 }
+// The dimensions of `t` that are not in `taken`, in order.
+DimVector other_dims(const Tensor& t, IntArrayRef taken);
 // A view of `self` with a geometry that lies within its storage.
 inline Tensor view_of(const Tensor& self, const detail::Geometry& geometry, ViewOrigin origin = ViewOrigin::Single) {
   return detail::make_view(self, geometry.sizes, geometry.strides, geometry.offset, origin);
