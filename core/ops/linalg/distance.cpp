@@ -1,7 +1,7 @@
 #include "core/ops/linalg/distance.h"
 
-#include "core/iterator/tensor_iterator.h"
 #include "core/ops/basic.h"
+#include "core/ops/linalg/matrices.h"
 #include "core/ops/register.h"
 #include "core/ops/view/triangular.h"
 
@@ -19,20 +19,9 @@ static Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<
   RUSH_CHECK_VALUE(p >= 0, "cdist: p must not be negative, got ", p);
   RUSH_CHECK_VALUE(!mode || (*mode >= 0 && *mode <= 2), "cdist: compute_mode must be 0, 1 or 2, got ",
                    mode.value_or(0));
-  const auto leading = [](const Tensor& t) { return t.sizes().slice(0, t.sizes().size() - 2); };
-  DimVector sizes = broadcast_shapes(leading(x1), leading(x2), "cdist");
-  const int64_t batch = checked_numel(sizes);
-  const auto as_batch = [&](const Tensor& t) {
-    DimVector full = sizes;
-    full.push_back(t.size(-2));
-    full.push_back(t.size(-1));
-    return contiguous(expand_as_strided(t, full)).view({batch, t.size(-2), t.size(-1)});
-  };
-  const Tensor first = as_batch(x1), second = as_batch(x2);
-  sizes.push_back(x1.size(-2));
-  sizes.push_back(x2.size(-2));
-  const Tensor out = detail::empty_contiguous(sizes, x1.scalar_type(), x1.device());
-  kernels::cdist(x1.device().type, out.view({batch, x1.size(-2), x2.size(-2)}), first, second, p);
+  const DimVector batch = broadcast_shapes(batch_of(x1), batch_of(x2), "cdist");
+  const Tensor out = empty_like_matrices(x1, with(batch, {x1.size(-2), x2.size(-2)}));
+  kernels::cdist(x1.device().type, as_batch(out), broadcast_batch(x1, batch), broadcast_batch(x2, batch), p);
   return out;
 }
 

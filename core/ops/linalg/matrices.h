@@ -23,7 +23,7 @@ inline void check_square(const char* op, const Tensor& a) {
 
 inline DimVector batch_of(const Tensor& a) { return a.sizes().slice(0, a.sizes().size() - 2); }
 
-inline DimVector with(DimVector sizes, std::initializer_list<int64_t> more) {
+inline DimVector with(DimVector sizes, IntArrayRef more) {
   for (int64_t size : more) sizes.push_back(size);
   return sizes;
 }

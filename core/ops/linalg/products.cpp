@@ -4,6 +4,7 @@
 #include "core/iterator/output_checks.h"
 #include "core/ops/basic.h"
 #include "core/ops/linalg/factors.h"
+#include "core/ops/linalg/matrices.h"
 #include "core/ops/register.h"
 #include "core/print/bracketed.h"
 #include "core/size_arithmetic.h"
@@ -92,12 +93,6 @@ static Tensor inner(const Tensor& self, const Tensor& other) {
   return ops::tensordot(self, other, -1, -1);
 }
 
-static DimVector concatenated(IntArrayRef first, IntArrayRef second) {
-  DimVector all(first);
-  for (int64_t d : second) all.push_back(d);
-  return all;
-}
-
 static int64_t product_of_sizes(const Tensor& t, IntArrayRef dims) {
   int64_t product = 1;
   for (int64_t d : dims) product = multiply_sizes("tensordot", product, t.sizes()[d]);
@@ -125,8 +120,8 @@ static Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dim
   DimVector sizes;
   for (int64_t d : kept) sizes.push_back(self.sizes()[d]);
   for (int64_t d : kept_other) sizes.push_back(other.sizes()[d]);
-  const Tensor matrix = a.permute(concatenated(kept, summed)).reshape({rows, depth});
-  const Tensor matrix_other = b.permute(concatenated(summed_other, kept_other)).reshape({depth, columns});
+  const Tensor matrix = a.permute(with(kept, summed)).reshape({rows, depth});
+  const Tensor matrix_other = b.permute(with(summed_other, kept_other)).reshape({depth, columns});
   return matrix.mm(matrix_other).reshape(sizes);
 }
 
@@ -153,12 +148,11 @@ static Tensor matmul_folded(const Tensor& batch, const Tensor& other) {
 static Tensor matmul_batched(const Tensor& self, const Tensor& other) {
   const Tensor a = self.dim() == 1 ? self.unsqueeze(0) : self;
   const Tensor b = other.dim() == 1 ? other.unsqueeze(1) : other;
-  const auto leading = [](const Tensor& t) { return t.sizes().slice(0, t.sizes().size() - 2); };
-  const DimVector batch = broadcast_shapes(leading(a), leading(b), "matmul");
+  const DimVector batch = broadcast_shapes(batch_of(a), batch_of(b), "matmul");
   const int64_t count = checked_numel(batch);
   const auto as_batch = [&](const Tensor& t) {
     const int64_t rows = t.size(-2), columns = t.size(-1);
-    return t.expand(concatenated(batch, {rows, columns})).reshape({count, rows, columns});
+    return t.expand(with(batch, {rows, columns})).reshape({count, rows, columns});
   };
   DimVector sizes(batch);
   if (self.dim() > 1) sizes.push_back(a.size(-2));

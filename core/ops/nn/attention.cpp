@@ -6,6 +6,7 @@
 #include "core/device/context.h"
 #include "core/device/guard.h"
 #include "core/ops/basic.h"
+#include "core/ops/linalg/matrices.h"
 #include "core/ops/nn/dropout.h"
 #include "core/ops/nn/fused_attention.h"
 #include "core/ops/nn/softmax.h"
@@ -77,13 +78,6 @@ IntArrayRef leading(const Tensor& t) {
   return t.sizes().slice(0, t.sizes().size() - std::min<size_t>(2, t.sizes().size()));
 }
 
-DimVector with_matrix(IntArrayRef leading, int64_t rows, int64_t columns) {
-  DimVector sizes(leading);
-  sizes.push_back(rows);
-  sizes.push_back(columns);
-  return sizes;
-}
-
 // A call as the fused operators take it: (B, H, L, E), (B, K, S, E), (B, K, S, V). Other leading dimensions are
 // broadcast to `batch`, and become a batch of single heads.
 struct AttentionHeads {
@@ -110,7 +104,7 @@ AttentionHeads as_heads(const AttentionCall& c) {
   AttentionHeads heads;
   const int64_t count = checked_numel(batch);
   const auto single = [&](const Tensor& t, int64_t rows, int64_t columns) {
-    return t.expand(with_matrix(batch, rows, columns)).reshape({count, 1, rows, columns});
+    return t.expand(with(batch, {rows, columns})).reshape({count, 1, rows, columns});
   };
   const int64_t queries = c.query.size(-2), keys = key.size(-2), width = c.query.size(-1);
   heads.query = single(c.query, queries, width);
@@ -229,7 +223,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   if (backend == SDPBackend::math) return attention_by_parts(call);
   const Tensor out = run_fused(backend, call, *heads);
   if (heads->as_given) return out;
-  return out.reshape(with_matrix(heads->batch, out.size(2), out.size(3)));
+  return out.reshape(with(heads->batch, {out.size(2), out.size(3)}));
 }
 
 int64_t fused_sdp_choice(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
