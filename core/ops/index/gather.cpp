@@ -181,22 +181,15 @@ std::string_view scatter_reduction(std::string_view reduce) {
   return reduce == "add" ? "sum" : "prod";
 }
 
-Tensor scatter_with_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
-                           std::string_view reduce) {
-  return ops::scatter_reduce(self, dim, index, src, scatter_reduction(reduce), true);
+// By ops::scatter_reduce, in place or not, whose result is an R.
+template <auto& op, class R, class Self>
+R with_reduction(Self self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) {
+  return op(self, dim, index, src, scatter_reduction(reduce), true);
 }
-Tensor& scatter__reduce(Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) {
-  return ops::scatter_reduce_(self, dim, index, src, scatter_reduction(reduce), true);
-}
-Tensor scatter_value_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value,
-                            std::string_view reduce) {
+template <auto& op, class R, class Self>
+R value_with_reduction(Self self, int64_t dim, const Tensor& index, const Scalar& value, std::string_view reduce) {
   const Tensor src = full(index.sizes(), value, self.options());
-  return ops::scatter_reduce(self, dim, index, src, scatter_reduction(reduce), true);
-}
-Tensor& scatter__value_reduce(Tensor& self, int64_t dim, const Tensor& index, const Scalar& value,
-                              std::string_view reduce) {
-  const Tensor src = full(index.sizes(), value, self.options());
-  return ops::scatter_reduce_(self, dim, index, src, scatter_reduction(reduce), true);
+  return op(self, dim, index, src, scatter_reduction(reduce), true);
 }
 
 Tensor one_hot(const Tensor& self, int64_t num_classes) {
@@ -236,10 +229,10 @@ void register_gather_ops(Registry& r) {
   r.native(ops::scatter_reduce_, native::scatter_reduce_);
   r.native(ops::scatter_reduce, native::on_copy<native::scatter_reduce_>);
   r.native(ops::one_hot, native::one_hot);
-  r.composite(ops::scatter_with_reduce, native::scatter_with_reduce);
-  r.composite(ops::scatter__reduce, native::scatter__reduce);
-  r.composite(ops::scatter_value_reduce, native::scatter_value_reduce);
-  r.composite(ops::scatter__value_reduce, native::scatter__value_reduce);
+  r.composite(ops::scatter_with_reduce, native::with_reduction<ops::scatter_reduce>);
+  r.composite(ops::scatter__reduce, native::with_reduction<ops::scatter_reduce_>);
+  r.composite(ops::scatter_value_reduce, native::value_with_reduction<ops::scatter_reduce>);
+  r.composite(ops::scatter__value_reduce, native::value_with_reduction<ops::scatter_reduce_>);
 }
 
 Tensor Tensor::gather(int64_t dim, const Tensor& index, bool sparse_grad) const {

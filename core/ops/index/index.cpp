@@ -186,11 +186,6 @@ Tensor& index_put_(Tensor& self, OptionalTensorList indices, const Tensor& value
   return self;
 }
 
-static Tensor index_put(const Tensor& self, OptionalTensorList indices, const Tensor& values, bool accumulate) {
-  Tensor out = clone_contiguous(self);
-  return native::index_put_(out, indices, values, accumulate);
-}
-
 // self as one dimension, and the offsets of `index` in it.
 static Tensor flat_offsets(const Tensor& self, const Tensor& index, const char* op) {
   const Tensor wide = index_as_int64(index, self.device(), op);
@@ -223,19 +218,14 @@ static Tensor& put_(Tensor& self, const Tensor& index, const Tensor& source, boo
   return target.is_same(self) ? self : copy_(self, target, false);
 }
 
-static Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
-  Tensor out = clone_contiguous(self);
-  return native::put_(out, index, source, accumulate);
-}
-
 }  // namespace native
 
 void register_index_ops(Registry& r) {
   r.native(ops::index, native::index);
   r.native(ops::index_put_, native::index_put_);
-  r.native(ops::index_put, native::index_put);
+  r.native(ops::index_put, native::on_copy<native::index_put_>);
   r.native(ops::take, native::take);
-  r.native(ops::put, native::put);
+  r.native(ops::put, native::on_copy<native::put_>);
   r.native(ops::put_, native::put_);
 }
 

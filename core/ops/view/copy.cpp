@@ -96,19 +96,9 @@ static Tensor _to_copy(const Tensor& self, std::optional<ScalarType> dtype, std:
   return copy_(out, self, non_blocking);
 }
 
-static Tensor to_dtype_of(const Tensor& self, ScalarType dtype, bool non_blocking, bool copy,
-                          std::optional<MemoryFormat> format) {
-  return self.to(dtype, non_blocking, copy, format);
-}
-
-static Tensor to_device(const Tensor& self, Device device, ScalarType dtype, bool non_blocking, bool copy,
-                        std::optional<MemoryFormat> format) {
-  return self.to(device, dtype, non_blocking, copy, format);
-}
-
-static Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool copy,
-                       std::optional<MemoryFormat> format) {
-  return self.to(other, non_blocking, copy, format);
+template <class... Args>
+static Tensor to(const Tensor& self, Args... args) {
+  return self.to(args...);
 }
 
 static Tensor to_dtype_layout(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout,
@@ -140,9 +130,9 @@ void register_copy_ops(Registry& r) {
   r.composite(ops::contiguous, native::contiguous_format);
   r.native(ops::_to_copy, native::_to_copy);
   r.native(ops::_local_scalar_dense, native::_local_scalar_dense);
-  r.composite(ops::to_dtype, native::to_dtype_of);
-  r.composite(ops::to_device, native::to_device);
-  r.composite(ops::to_other, native::to_other);
+  r.composite(ops::to_dtype, native::to);
+  r.composite(ops::to_device, native::to);
+  r.composite(ops::to_other, native::to);
   r.composite(ops::to_dtype_layout, native::to_dtype_layout);
 }
 
