@@ -124,26 +124,20 @@ ArrayRef<SDPBackend> backends_for(const AttentionCall& call) {
   return call.by_device() ? ArrayRef<SDPBackend>(kByDevice) : ArrayRef<SDPBackend>(kElsewhere);
 }
 
-const char* name_of(SDPBackend backend) {
-  switch (backend) {
-    case SDPBackend::math: return "math";
-    case SDPBackend::flash_attention: return "flash_attention";
-    case SDPBackend::efficient_attention: return "efficient_attention";
-    case SDPBackend::cudnn_attention: return "cudnn_attention";
-    default: return "error";
-  }
-}
+// A back end's name and its switch.
+struct SDPSwitch {
+  const char* name;
+  bool (Context::*is_enabled)() const;
+  void (Context::*set)(bool);
+};
+// By the number of the back end.
+constexpr SDPSwitch kSwitches[] = {
+    {"math", &Context::userEnabledMathSDP, &Context::setSDPUseMath},
+    {"flash_attention", &Context::userEnabledFlashSDP, &Context::setSDPUseFlash},
+    {"efficient_attention", &Context::userEnabledMemEfficientSDP, &Context::setSDPUseMemEfficient},
+    {"cudnn_attention", &Context::userEnabledCuDNNSDP, &Context::setSDPUseCuDNN}};
 
-bool is_enabled(SDPBackend backend) {
-  const Context& context = globalContext();
-  switch (backend) {
-    case SDPBackend::math: return context.userEnabledMathSDP();
-    case SDPBackend::flash_attention: return context.userEnabledFlashSDP();
-    case SDPBackend::efficient_attention: return context.userEnabledMemEfficientSDP();
-    case SDPBackend::cudnn_attention: return context.userEnabledCuDNNSDP();
-    default: return false;
-  }
-}
+bool is_enabled(size_t backend) { return (globalContext().*kSwitches[backend].is_enabled)(); }
 
 // The same for CUDA, where more than one back end may be asked: a bool mask becomes numbers once.
 AttentionHeads as_heads_of_numbers(const AttentionCall& c) {
@@ -154,7 +148,7 @@ AttentionHeads as_heads_of_numbers(const AttentionCall& c) {
 
 // Why the back end does not run the call; null where it does. `heads` is made when it is first needed.
 const char* refusal(SDPBackend backend, const AttentionCall& call, std::optional<AttentionHeads>& heads) {
-  if (!is_enabled(backend)) return "switched off";
+  if (!is_enabled(static_cast<size_t>(backend))) return "switched off";
   if (backend == SDPBackend::math) return nullptr;
   if (!call.query.is_floating_point()) return "computes with real floating-point numbers only";
   if (call.mask && call.mask->requires_grad()) return "has no gradient by attn_mask";
@@ -188,7 +182,7 @@ std::string refusals(const AttentionCall& call) {
   std::optional<AttentionHeads> heads;
   for (const SDPBackend backend : backends_for(call)) {
     const char* why = refusal(backend, call, heads);
-    if (why) all += str(all.empty() ? "" : "; ", name_of(backend), ": ", why);
+    if (why) all += str(all.empty() ? "" : "; ", kSwitches[static_cast<size_t>(backend)].name, ": ", why);
   }
   return all;
 }
@@ -243,25 +237,16 @@ std::string sdp_refusals(const Tensor& query, const Tensor& key, const Tensor& v
   return native::refusals(native::checked_call(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa));
 }
 
-SDPBackendGuard::SDPBackendGuard(std::initializer_list<SDPBackend> enabled)
-    : flash_(globalContext().userEnabledFlashSDP()),
-      efficient_(globalContext().userEnabledMemEfficientSDP()),
-      math_(globalContext().userEnabledMathSDP()),
-      cudnn_(globalContext().userEnabledCuDNNSDP()) {
-  const auto names = [&](SDPBackend backend) {
-    return std::find(enabled.begin(), enabled.end(), backend) != enabled.end();
-  };
-  globalContext().setSDPUseFlash(names(SDPBackend::flash_attention));
-  globalContext().setSDPUseMemEfficient(names(SDPBackend::efficient_attention));
-  globalContext().setSDPUseMath(names(SDPBackend::math));
-  globalContext().setSDPUseCuDNN(names(SDPBackend::cudnn_attention));
+SDPBackendGuard::SDPBackendGuard(std::initializer_list<SDPBackend> enabled) {
+  for (size_t i = 0; i < before_.size(); ++i) {
+    before_[i] = native::is_enabled(i);
+    const bool named = std::find(enabled.begin(), enabled.end(), static_cast<SDPBackend>(i)) != enabled.end();
+    (globalContext().*native::kSwitches[i].set)(named);
+  }
 }
 
 SDPBackendGuard::~SDPBackendGuard() {
-  globalContext().setSDPUseFlash(flash_);
-  globalContext().setSDPUseMemEfficient(efficient_);
-  globalContext().setSDPUseMath(math_);
-  globalContext().setSDPUseCuDNN(cudnn_);
+  for (size_t i = 0; i < before_.size(); ++i) (globalContext().*native::kSwitches[i].set)(before_[i]);
 }
 
 void register_attention_ops(Registry& r) {

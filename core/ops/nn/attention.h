@@ -1,5 +1,6 @@
 // Attention, and which back end computes it.
 #pragma once
+#include <array>
 #include <string>
 
 #include "core/dispatch/op.h"
@@ -78,7 +79,7 @@ class SDPBackendGuard {
   SDPBackendGuard& operator=(const SDPBackendGuard&) = delete;
 
  private:
-  bool flash_, efficient_, math_, cudnn_;  // as they were
+  std::array<bool, 4> before_;  // whether each back end was enabled
 };
 
 namespace native {
