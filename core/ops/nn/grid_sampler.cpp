@@ -107,24 +107,17 @@ Tensor sum_taps(const Sampler& s, const std::vector<std::vector<Tap>>& taps) {
   return sum;
 }
 
-Tensor sample_linear(const Sampler& s) {
-  std::vector<std::vector<Tap>> taps;
-  for (size_t d = 0; d < s.sizes.size(); ++d) {
-    const Tensor x = pad(to_pixels(s.axes[d], s.sizes[d], s.align_corners), s.sizes[d], s);
-    const Tensor first = x.floor().detach(), past = x - first;
-    taps.push_back({{first, 1 - past}, {first + 1, past}});
-  }
-  return sum_taps(s, taps);
+// The taps along dimension d of the image.
+std::vector<Tap> linear_taps(const Sampler& s, size_t d) {
+  const Tensor x = pad(to_pixels(s.axes[d], s.sizes[d], s.align_corners), s.sizes[d], s);
+  const Tensor first = x.floor().detach(), past = x - first;
+  return {{first, 1 - past}, {first + 1, past}};
 }
 
 // To the nearest pixel, the even one of two. Its weight is 1, but comes from the point: it has a gradient, of zero.
-Tensor sample_nearest(const Sampler& s) {
-  std::vector<std::vector<Tap>> taps;
-  for (size_t d = 0; d < s.sizes.size(); ++d) {
-    const Tensor x = pad(to_pixels(s.axes[d], s.sizes[d], s.align_corners), s.sizes[d], s).round();
-    taps.push_back({{x, x - x.detach() + 1}});
-  }
-  return sum_taps(s, taps);
+std::vector<Tap> nearest_taps(const Sampler& s, size_t d) {
+  const Tensor x = pad(to_pixels(s.axes[d], s.sizes[d], s.align_corners), s.sizes[d], s).round();
+  return {{x, x - x.detach() + 1}};
 }
 
 // Keys' cubic convolution with a = -3/4 ("Cubic convolution interpolation for digital image processing", 1981), at
@@ -132,18 +125,14 @@ Tensor sample_nearest(const Sampler& s) {
 Tensor cubic_near(const Tensor& x) { return (x * 1.25 - 2.25) * x * x + 1; }
 Tensor cubic_far(const Tensor& x) { return ((x * -0.75 + 3.75) * x - 6) * x + 3; }
 
-Tensor sample_cubic(const Sampler& s) {
-  std::vector<std::vector<Tap>> taps;
-  for (size_t d = 0; d < s.sizes.size(); ++d) {
-    const Tensor x = to_pixels(s.axes[d], s.sizes[d], s.align_corners);
-    const Tensor first = x.floor().detach(), past = x - first;
-    const auto at = [&](int64_t step) { return pad(first + step, s.sizes[d], s); };
-    taps.push_back({{at(-1), cubic_far(past + 1)},
-                    {at(0), cubic_near(past)},
-                    {at(1), cubic_near(1 - past)},
-                    {at(2), cubic_far(2 - past)}});
-  }
-  return sum_taps(s, taps);
+std::vector<Tap> cubic_taps(const Sampler& s, size_t d) {
+  const Tensor x = to_pixels(s.axes[d], s.sizes[d], s.align_corners);
+  const Tensor first = x.floor().detach(), past = x - first;
+  const auto at = [&](int64_t step) { return pad(first + step, s.sizes[d], s); };
+  return {{at(-1), cubic_far(past + 1)},
+          {at(0), cubic_near(past)},
+          {at(1), cubic_near(1 - past)},
+          {at(2), cubic_far(2 - past)}};
 }
 
 Tensor sample(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
@@ -163,12 +152,10 @@ Tensor sample(const Tensor& input, const Tensor& grid, int64_t interpolation_mod
   }
   DimVector sizes(grid.sizes().slice(0, grid.sizes().size() - 1));
   sizes.insert(sizes.begin() + 1, input.size(1));
-  switch (static_cast<GridInterpolation>(interpolation_mode)) {
-    case GridInterpolation::Bilinear: return sample_linear(s).view(sizes);
-    case GridInterpolation::Nearest: return sample_nearest(s).view(sizes);
-    case GridInterpolation::Bicubic: return sample_cubic(s).view(sizes);
-  }
-  return {};
+  constexpr std::array kTaps = {linear_taps, nearest_taps, cubic_taps};  // by the number of the GridInterpolation
+  std::vector<std::vector<Tap>> taps;
+  for (size_t d = 0; d < s.sizes.size(); ++d) taps.push_back(kTaps[static_cast<size_t>(interpolation_mode)](s, d));
+  return sum_taps(s, taps).view(sizes);
 }
 
 Tensor grid_sampler(const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding, bool align) {
