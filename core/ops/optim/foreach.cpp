@@ -1,5 +1,6 @@
 #include "core/ops/optim/foreach.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/iterator/output_checks.h"
@@ -75,13 +76,6 @@ bool are_alike(TensorList tensors) {
   return true;
 }
 
-bool is_any_empty(TensorList tensors) {
-  for (const Tensor& tensor : tensors) {
-    if (tensor.numel() == 0) return true;
-  }
-  return false;
-}
-
 void check_one_kind(const char* op, TensorList tensors) {
   check_list(op, tensors);
   const Tensor& first = tensors[0];
@@ -95,7 +89,9 @@ void check_one_kind(const char* op, TensorList tensors) {
 
 // Whether the kernel computes norms of this order.
 bool has_kernel(TensorList tensors, double ord) {
-  return are_alike(tensors) && (ord == 1 || ord == 2 || (ord == HUGE_VAL && !is_any_empty(tensors)));
+  const auto is_empty = [](const Tensor& tensor) { return tensor.numel() == 0; };
+  return are_alike(tensors) &&
+         (ord == 1 || ord == 2 || (ord == HUGE_VAL && std::none_of(tensors.begin(), tensors.end(), is_empty)));
 }
 
 std::vector<Tensor> norms_one_by_one(TensorList tensors, const Scalar& ord, std::optional<ScalarType> dtype) {

@@ -20,20 +20,12 @@ static Tensor& rounded_(Tensor& self) {
   return unary_<kernel, Promotion::Common>(self);
 }
 
-template <bool of_integers>
-static Tensor constant_or(PointwiseKernel& kernel, const Tensor& self) {
-  if (is_integral(self.scalar_type(), true)) {
-    return full_like(self, of_integers, TensorOptions(kBool));
-  }
-  auto it = TensorIterator::pointwise(kernel.name(), Tensor(), {&self}, Promotion::Compare);
-  kernel(it.device_type(), it);
-  return it.take_output();
+// A predicate that all integers, or none, fulfil.
+template <PointwiseKernel& kernel, bool of_integers>
+static Tensor constant_or(const Tensor& self) {
+  if (is_integral(self.scalar_type(), true)) return full_like(self, of_integers, TensorOptions(kBool));
+  return unary<kernel, Promotion::Compare>(self);
 }
-static Tensor isfinite(const Tensor& self) { return constant_or<true>(kernels::isfinite, self); }
-static Tensor isinf(const Tensor& self) { return constant_or<false>(kernels::isinf, self); }
-static Tensor isnan(const Tensor& self) { return constant_or<false>(kernels::isnan, self); }
-static Tensor isposinf(const Tensor& self) { return constant_or<false>(kernels::isposinf, self); }
-static Tensor isneginf(const Tensor& self) { return constant_or<false>(kernels::isneginf, self); }
 static Tensor isreal(const Tensor& self) {
   if (!self.is_complex()) return ones_like(self, TensorOptions(kBool));
   return unary<kernels::isreal, Promotion::Compare>(self);
@@ -118,11 +110,11 @@ void register_unary_ops(Registry& r) {
 #undef RUSH_REGISTER_SAME
 #undef RUSH_REGISTER_FLOAT
 #undef RUSH_REGISTER
-  r.native(ops::isfinite, native::isfinite);
-  r.native(ops::isinf, native::isinf);
-  r.native(ops::isnan, native::isnan);
-  r.native(ops::isneginf, native::isneginf);
-  r.native(ops::isposinf, native::isposinf);
+  r.native(ops::isfinite, (native::constant_or<kernels::isfinite, true>));
+  r.native(ops::isinf, (native::constant_or<kernels::isinf, false>));
+  r.native(ops::isnan, (native::constant_or<kernels::isnan, false>));
+  r.native(ops::isneginf, (native::constant_or<kernels::isneginf, false>));
+  r.native(ops::isposinf, (native::constant_or<kernels::isposinf, false>));
   r.native(ops::isreal, native::isreal);
   r.native(ops::signbit, unary<kernels::signbit, Promotion::Compare>);
   r.native(ops::abs, native::abs);

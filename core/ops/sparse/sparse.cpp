@@ -194,24 +194,19 @@ void check_coo_indices(const char* op, const Tensor& indices, IntArrayRef size, 
                    ": is_coalesced is set, but the indices are not in ascending order, each once");
 }
 
-Tensor sparse_coo_tensor_with(const char* op, const Tensor& indices, const Tensor& values, IntArrayRef size,
-                              MaybeDtype dtype, MaybeLayout layout, MaybeDevice device,
-                              std::optional<bool> is_coalesced, bool check) {
+}  // namespace
+
+static Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRef size, MaybeDtype dtype,
+                                MaybeLayout layout, MaybeDevice device, MaybePin, std::optional<bool> is_coalesced) {
+  constexpr const char* op = "sparse_coo_tensor";
   check_layout(op, layout, kSparse);
   check_coo_shapes(op, indices, values);
   check_coo_sizes(op, indices, values, size);
   const Tensor entries = values.to(TensorOptions().dtype(dtype).device(device));
   const Tensor columns = indices.to(TensorOptions(kInt64).device(entries.device()));
-  if (check) check_coo_indices(op, columns, size, is_coalesced.value_or(false));
+  check_coo_indices(op, columns, size, is_coalesced.value_or(false));
   return ops::_sparse_coo_tensor_unsafe(columns, entries, size, std::nullopt, std::nullopt, std::nullopt, std::nullopt,
                                         is_coalesced);
-}
-
-}  // namespace
-
-static Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRef size, MaybeDtype dtype,
-                                MaybeLayout layout, MaybeDevice device, MaybePin, std::optional<bool> is_coalesced) {
-  return sparse_coo_tensor_with("sparse_coo_tensor", indices, values, size, dtype, layout, device, is_coalesced, true);
 }
 
 static Tensor sparse_coo_tensor_indices(const Tensor& indices, const Tensor& values, MaybeDtype dtype,
