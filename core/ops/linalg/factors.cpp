@@ -1,5 +1,6 @@
 #include "core/ops/linalg/factors.h"
 
+#include "core/iterator/output_checks.h"
 #include "core/print/bracketed.h"
 
 namespace rush::native {
@@ -35,6 +36,15 @@ void check_factor_dtypes(const char* op, const Tensor& a, const Tensor& b) {
   RUSH_CHECK_TYPE(a.scalar_type() == b.scalar_type(), op,
                   ": expected m1 and m2 to have the same dtype, but got: ", a.scalar_type(), " != ", b.scalar_type(),
                   "; convert one of them with to()");
+}
+
+void check_addend(const char* op, const Tensor& self, const Tensor& factor, IntArrayRef sizes) {
+  RUSH_CHECK_TYPE(self.scalar_type() == factor.scalar_type(), op,
+                  ": self and the factors must have the same dtype, but got ", self.scalar_type(), " and ",
+                  factor.scalar_type());
+  RUSH_CHECK_VALUE(self.device() == factor.device(), op, ": self is on ", self.device(), ", the factors are on ",
+                   factor.device());
+  check_expands(op, self.sizes(), sizes);
 }
 
 }  // namespace rush::native

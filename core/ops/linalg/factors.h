@@ -14,6 +14,10 @@ void check_factor_batches(const char* op, const Tensor& batch1, const Tensor& ba
 /// Throws TypeError unless both have one dtype.
 void check_factor_dtypes(const char* op, const Tensor& a, const Tensor& b);
 
+/// Throws unless `self`, to which a product of `sizes` is added, has the dtype and device of a factor and expands to
+/// it.
+void check_addend(const char* op, const Tensor& self, const Tensor& factor, IntArrayRef sizes);
+
 /// 2x3
 std::string product_text(IntArrayRef sizes);
 

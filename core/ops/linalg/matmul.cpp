@@ -1,7 +1,6 @@
 // The products that have a kernel: mm, bmm, mv, dot and those added to a tensor.
 #include "core/ops/linalg/matmul.h"
 
-#include "core/iterator/output_checks.h"
 #include "core/ops/linalg/factors.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
@@ -73,15 +72,6 @@ static Tensor dot(const Tensor& self, const Tensor& tensor) {
   const Tensor cell = detail::make_view(out, {1, 1, 1}, {1, 1, 1}, 0);
   kernels::gemm(self.device().type, cell, batch_of_row(self), batch_of_column(tensor), 0, 1);
   return out;
-}
-
-static void check_addend(const char* op, const Tensor& self, const Tensor& factor, IntArrayRef sizes) {
-  RUSH_CHECK_TYPE(self.scalar_type() == factor.scalar_type(), op,
-                  ": self and the factors must have the same dtype, but got ", self.scalar_type(), " and ",
-                  factor.scalar_type());
-  RUSH_CHECK_VALUE(self.device() == factor.device(), op, ": self is on ", self.device(), ", the factors are on ",
-                   factor.device());
-  check_expands(op, self.sizes(), sizes);
 }
 
 // What a product is added to: a new tensor of shape `sizes`, a copy of self unless that is not read.

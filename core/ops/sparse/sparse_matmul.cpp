@@ -1,5 +1,4 @@
 // Products with sparse matrices. All layouts are multiplied as CSR.
-#include "core/iterator/output_checks.h"
 #include "core/ops/basic.h"
 #include "core/ops/linalg/factors.h"
 #include "core/ops/register.h"
@@ -78,13 +77,8 @@ static Tensor sparse_mv(const Tensor& self, const Tensor& vec) {
 static Tensor sparse_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
                            const Scalar& alpha) {
   check_sparse_factors("addmm", mat1, mat2, 2);
-  RUSH_CHECK_TYPE(self.scalar_type() == mat1.scalar_type(),
-                  "addmm: self and the factors must have the same dtype, but got ", self.scalar_type(), " and ",
-                  mat1.scalar_type());
-  RUSH_CHECK_VALUE(self.device() == mat1.device(), "addmm: self is on ", self.device(), ", the factors are on ",
-                   mat1.device());
   const DimVector sizes{mat1.size(0), mat2.size(1)};
-  check_expands("addmm", self.sizes(), sizes);
+  check_addend("addmm", self, mat1, sizes);
   if (is_dense(self) && !is_dense(mat1) && is_dense(mat2)) {
     Tensor out = detail::empty_contiguous(sizes, self.scalar_type(), self.device());
     if (!beta.equal(0)) copy_(out, self, false);
@@ -110,11 +104,7 @@ static Tensor sparse_sampled_addmm(const Tensor& self, const Tensor& mat1, const
   check_sparse_factors(op, mat1, mat2, 2);
   RUSH_CHECK_VALUE(self.size(0) == mat1.size(0) && self.size(1) == mat2.size(1), op, ": self has sizes ", self.sizes(),
                    ", the product has (", mat1.size(0), ", ", mat2.size(1), ")");
-  RUSH_CHECK_TYPE(self.scalar_type() == mat1.scalar_type(), op,
-                  ": self and the factors must have the same dtype, but got ", self.scalar_type(), " and ",
-                  mat1.scalar_type());
-  RUSH_CHECK_VALUE(self.device() == mat1.device(), op, ": self is on ", self.device(), ", the factors are on ",
-                   mat1.device());
+  check_addend(op, self, mat1, self.sizes());
   CsrMatrix pattern = csr_of(self, op);
   const bool keeps = !beta.equal(0);
   const Tensor values = keeps ? clone_contiguous(pattern.values)
