@@ -3,6 +3,7 @@
 #include "core/ops/reduce/ordered.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
+#include "core/ops/view/view.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {
@@ -35,15 +36,11 @@ static TensorTriple unique_elements(const char* op, const Tensor& self, bool ret
 
 // A view with dimension `from` moved to `to`.
 static Tensor move_dim(const Tensor& self, int64_t from, int64_t to) {
-  DimVector sizes(self.sizes()), strides(self.strides());
-  const auto move = [&](DimVector& values) {
-    const int64_t moved = values[from];
-    values.erase(values.begin() + from);
-    values.insert(values.begin() + to, moved);
-  };
-  move(sizes);
-  move(strides);
-  return detail::make_view(self, sizes, strides, self.storage_offset());
+  DimVector order = other_dims(self, from);
+  order.insert(order.begin() + to, from);
+  detail::Geometry geometry = geometry_of(self);
+  geometry.permute(order);
+  return view_of(self, geometry);
 }
 
 static TensorTriple unique_slices(const char* op, const Tensor& self, int64_t dim, bool sort) {

@@ -34,11 +34,10 @@ static Tensor movedim(const Tensor& self, IntArrayRef source, IntArrayRef destin
   // The moved dimensions take their places, the others fill the rest in order.
   DimVector order(self.sizes().size(), -1);
   for (size_t i = 0; i < from.size(); ++i) order[to[i]] = from[i];
-  int64_t next = 0;
+  const DimVector others = other_dims(self, from);
+  const int64_t* next = others.begin();
   for (int64_t& place : order) {
-    if (place >= 0) continue;
-    while (std::find(from.begin(), from.end(), next) != from.end()) ++next;
-    place = next++;
+    if (place < 0) place = *next++;
   }
   return ops::permute(self, order);
 }
