@@ -55,8 +55,10 @@ Tensor window_starts(const Axis& a, const Tensor& sample) {
 // Note [Fractional pooling from public operators]
 // The windows differ from plane to plane. Their elements' positions are computed as one tensor, gathered by it, and the
 // largest chosen: each has its derivative, so that this needs none.
-PoolResult pool(const char* op, int64_t dims, const Tensor& self, IntArrayRef kernel_size, IntArrayRef output_size,
-                const Tensor& samples) {
+template <int64_t dims>
+PoolResult fractional_max_pool(const Tensor& self, IntArrayRef kernel_size, IntArrayRef output_size,
+                               const Tensor& samples) {
+  constexpr const char* op = dims == 2 ? "fractional_max_pool2d" : "fractional_max_pool3d";
   const std::vector<Axis> axes = checked_axes(op, dims, self, kernel_size, output_size, samples);
   const int64_t planes = samples.size(0) * samples.size(1);
   const Tensor by_plane = samples.detach().reshape({planes, dims});
@@ -85,20 +87,13 @@ PoolResult pool(const char* op, int64_t dims, const Tensor& self, IntArrayRef ke
   return {largest.view(sizes), where.view(sizes)};
 }
 
-PoolResult fractional_max_pool2d(const Tensor& self, IntArrayRef kernel, IntArrayRef output, const Tensor& samples) {
-  return pool("fractional_max_pool2d", 2, self, kernel, output, samples);
-}
-PoolResult fractional_max_pool3d(const Tensor& self, IntArrayRef kernel, IntArrayRef output, const Tensor& samples) {
-  return pool("fractional_max_pool3d", 3, self, kernel, output, samples);
-}
-
 }  // namespace
 
 }  // namespace native
 
 void register_fractional_pool_ops(Registry& r) {
-  r.composite(ops::fractional_max_pool2d, native::fractional_max_pool2d);
-  r.composite(ops::fractional_max_pool3d, native::fractional_max_pool3d);
+  r.composite(ops::fractional_max_pool2d, native::fractional_max_pool<2>);
+  r.composite(ops::fractional_max_pool3d, native::fractional_max_pool<3>);
 }
 
 }  // namespace rush

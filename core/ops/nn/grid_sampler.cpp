@@ -1,5 +1,7 @@
 #include "core/ops/nn/grid_sampler.h"
 
+#include <array>
+
 #include "core/ops/basic.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/register.h"

@@ -129,6 +129,13 @@ Pooling prepare_adaptive(const char* op, const Tensor& self, int dims, IntArrayR
   });
 }
 
+// Of an adaptive pooling whose gradient is `grad`.
+Pooling prepare_adaptive_backward(const char* op, const Tensor& grad, const Tensor& self, int dims) {
+  RUSH_CHECK_VALUE(grad.dim() == self.dim() && grad.dim() > dims, op, ": grad_output has shape ", grad.sizes(),
+                   ", the input ", self.sizes());
+  return prepare_adaptive(op, self, dims, grad.sizes().slice(static_cast<size_t>(grad.dim() - dims)));
+}
+
 PoolResult run_max_pool(const Pooling& p) {
   PoolResult result(p.empty_output(p.input.scalar_type()), p.empty_output(kInt64));
   if (p.empty()) return result;
@@ -199,10 +206,7 @@ static PoolResult adaptive_max_pool(const Tensor& self, IntArrayRef output_size)
 
 template <int dims>
 static Tensor adaptive_max_pool_backward(const Tensor& grad, const Tensor& self, const Tensor& indices) {
-  RUSH_CHECK_VALUE(grad.dim() == self.dim() && grad.dim() > dims, kAdaptiveMax[dims], ": grad_output has shape ",
-                   grad.sizes(), ", the input ", self.sizes());
-  const IntArrayRef output_size = grad.sizes().slice(static_cast<size_t>(grad.dim() - dims));
-  const Pooling p = prepare_adaptive(kAdaptiveMax[dims], self, dims, output_size);
+  const Pooling p = prepare_adaptive_backward(kAdaptiveMax[dims], grad, self, dims);
   return run_max_pool_backward(kAdaptiveMax[dims], p, grad, indices);
 }
 
@@ -229,11 +233,8 @@ static Tensor adaptive_avg_pool(const Tensor& self, IntArrayRef output_size) {
 
 template <int dims>
 static Tensor adaptive_avg_pool_backward(const Tensor& grad, const Tensor& self) {
-  RUSH_CHECK_VALUE(grad.dim() == self.dim() && grad.dim() > dims, kAdaptiveAvg[dims], ": grad_output has shape ",
-                   grad.sizes(), ", the input ", self.sizes());
-  const IntArrayRef output_size = grad.sizes().slice(static_cast<size_t>(grad.dim() - dims));
-  return run_avg_pool_backward(kAdaptiveAvg[dims], prepare_adaptive(kAdaptiveAvg[dims], self, dims, output_size), grad,
-                               {});
+  const Pooling p = prepare_adaptive_backward(kAdaptiveAvg[dims], grad, self, dims);
+  return run_avg_pool_backward(kAdaptiveAvg[dims], p, grad, {});
 }
 
 // One-dimensional pooling is two-dimensional pooling of planes of height 1.

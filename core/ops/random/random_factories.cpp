@@ -19,9 +19,6 @@ Tensor rand_generator(IntArrayRef size, const G& g, MaybeDtype dtype, MaybeLayou
   Tensor out = new_tensor(size, dtype, device, get_default_dtype());
   return native::uniform_(out, 0, 1, g);
 }
-Tensor rand(IntArrayRef size, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin) {
-  return rand_generator(size, {}, dtype, layout, device, pin);
-}
 
 Tensor normal_float_float(double mean, double std, IntArrayRef size, const G& g, MaybeDtype dtype, MaybeLayout,
                           MaybeDevice device, MaybePin) {
@@ -31,9 +28,6 @@ Tensor normal_float_float(double mean, double std, IntArrayRef size, const G& g,
 Tensor randn_generator(IntArrayRef size, const G& g, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device,
                        MaybePin pin) {
   return normal_float_float(0, 1, size, g, dtype, layout, device, pin);
-}
-Tensor randn(IntArrayRef size, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin) {
-  return randn_generator(size, {}, dtype, layout, device, pin);
 }
 
 Tensor randint_low_generator(int64_t low, int64_t high, IntArrayRef size, const G& g, MaybeDtype dtype, MaybeLayout,
@@ -81,19 +75,18 @@ Tensor randperm_generator(int64_t n, const G& g, MaybeDtype dtype, MaybeLayout, 
   }
   return type == kInt64 ? out : to_dtype(out, type);
 }
-Tensor randperm(int64_t n, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin) {
-  return randperm_generator(n, {}, dtype, layout, device, pin);
+// With the default generator.
+template <auto& factory, class Size>
+Tensor by_default(Size size, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin) {
+  return factory(size, {}, dtype, layout, device, pin);
 }
 
-Tensor rand_like(const Tensor& self, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin,
-                 MaybeFormat format) {
+// Uniform between 0 and 1, or normal of mean 0 and deviation 1.
+template <auto& fill>
+Tensor standard_like(const Tensor& self, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin,
+                     MaybeFormat format) {
   Tensor out = ops::empty_like(self, dtype, layout, device, pin, format);
-  return native::uniform_(out, 0, 1, {});
-}
-Tensor randn_like(const Tensor& self, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin,
-                  MaybeFormat format) {
-  Tensor out = ops::empty_like(self, dtype, layout, device, pin, format);
-  return native::normal_(out, 0, 1, {});
+  return fill(out, 0, 1, {});
 }
 Tensor randint_like_low_dtype(const Tensor& self, int64_t low, int64_t high, MaybeDtype dtype, MaybeLayout layout,
                               MaybeDevice device, MaybePin pin, MaybeFormat format) {
@@ -110,18 +103,18 @@ Tensor randint_like(const Tensor& self, int64_t high, MaybeDtype dtype, MaybeLay
 }  // namespace native
 
 void register_random_factory_ops(Registry& r) {
-  r.native(ops::rand, native::rand);
+  r.native(ops::rand, native::by_default<native::rand_generator>);
   r.native(ops::rand_generator, native::rand_generator);
-  r.native(ops::randn, native::randn);
+  r.native(ops::randn, native::by_default<native::randn_generator>);
   r.native(ops::randn_generator, native::randn_generator);
   r.native(ops::randint, native::randint);
   r.native(ops::randint_generator, native::randint_generator);
   r.native(ops::randint_low, native::randint_low);
   r.native(ops::randint_low_generator, native::randint_low_generator);
-  r.native(ops::randperm, native::randperm);
+  r.native(ops::randperm, native::by_default<native::randperm_generator>);
   r.native(ops::randperm_generator, native::randperm_generator);
-  r.native(ops::rand_like, native::rand_like);
-  r.native(ops::randn_like, native::randn_like);
+  r.native(ops::rand_like, native::standard_like<native::uniform_>);
+  r.native(ops::randn_like, native::standard_like<native::normal_>);
   r.native(ops::randint_like, native::randint_like);
   r.native(ops::randint_like_low_dtype, native::randint_like_low_dtype);
   r.native(ops::normal_float_float, native::normal_float_float);

@@ -24,7 +24,9 @@ std::tuple<Tensor, Tensor> select_dim(const char* op, const Tensor& self, int64_
   return {reduction.finish(values), reduction.finish(indices)};
 }
 
-Tensor median_of_all(const char* op, const Tensor& self, bool ignore_nan) {
+template <bool ignore_nan>
+Tensor median(const Tensor& self) {
+  const char* op = ignore_nan ? "nanmedian" : "median";
   check_ordered(op, self);
   const Tensor value = detail::empty_contiguous({}, self.scalar_type(), self.device());
   if (self.numel() == 0) {
@@ -57,9 +59,6 @@ static std::tuple<Tensor, Tensor> median_dim(const Tensor& self, int64_t dim, bo
                     });
 }
 
-static Tensor median(const Tensor& self) { return median_of_all("median", self, false); }
-static Tensor nanmedian(const Tensor& self) { return median_of_all("nanmedian", self, true); }
-
 static std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim, bool keepdim) {
   return select_dim("mode", self, dim, keepdim,
                     [&](const auto& values, const auto& indices, const Tensor& input, const AlongDim& shape) {
@@ -71,9 +70,9 @@ static std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim, bool kee
 
 void register_order_statistics_ops(Registry& r) {
   r.native(ops::kthvalue, native::kthvalue);
-  r.native(ops::median, native::median);
+  r.native(ops::median, native::median<false>);
   r.native(ops::median_dim, native::median_dim<false>);
-  r.native(ops::nanmedian, native::nanmedian);
+  r.native(ops::nanmedian, native::median<true>);
   r.native(ops::nanmedian_dim, native::median_dim<true>);
   r.native(ops::mode, native::mode);
 }
