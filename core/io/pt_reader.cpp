@@ -26,10 +26,9 @@ class PtArchive {
       const std::string& name = zip_.entries()[i].name;
       by_name_.emplace(name.substr(name.find('/') + 1), i);
     }
-    RUSH_CHECK_NOT_IMPLEMENTED(
-        !by_name_.contains("constants.pkl"), path,
-        ": a TorchScript archive, as torch.jit.save and libtorch's torch::save write, which holds "
-        "code: write module.state_dict() with Python's torch.save instead");
+    RUSH_CHECK_NOT_IMPLEMENTED(!by_name_.contains("constants.pkl"), path,
+                               ": a TorchScript archive, as torch.jit.save and libtorch's torch::save write, which "
+                               "holds code: write module.state_dict() with Python's torch.save instead");
     RUSH_CHECK_IO(by_name_.contains("data.pkl"), path, ": a zip archive, but none of torch.save's: it has no data.pkl");
     RUSH_CHECK_IO(zip_.unpacked_size() <= zip_.packed_size(), path,
                   ": not a valid PyTorch file: its entries are compressed, which torch.save's are not");
@@ -358,10 +357,9 @@ class Unpickler {
   }
   template <class... Args>
   [[noreturn]] void refuse(const Args&... message) const {
-    RUSH_THROW(
-        NotImplementedError, path_, ": it holds an object ", message...,
-        ", and only tensors in dicts, lists and tuples can be read: in Python, save model.state_dict() instead of "
-        "the model");
+    RUSH_THROW(NotImplementedError, path_, ": it holds an object ", message...,
+               ", and only tensors in dicts, lists and tuples can be read: in Python, save model.state_dict() instead "
+               "of the model");
   }
 
   const std::string& path_;

@@ -92,8 +92,7 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&, const Op
                            const Tensor&, const Tensor&)>
     cross_entropy_backward{
         "rush::cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
-        "int "
-        "ignore_index, float label_smoothing, Tensor logsumexp, Tensor total_weight) -> Tensor"};
+        "int ignore_index, float label_smoothing, Tensor logsumexp, Tensor total_weight) -> Tensor"};
 inline constinit Op<Tensor(Tensor&, const Tensor&, int64_t, const OptionalTensor&)> cross_entropy_gradient_{
     "rush::cross_entropy_gradient_(Tensor(a!) self, Tensor target, int ignore_index=-100, Tensor? scale=None) -> "
     "Tensor"};

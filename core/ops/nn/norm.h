@@ -20,8 +20,7 @@ inline constinit Op<NormResult(const Tensor&, const Tensor&, IntArrayRef, const 
                                const OptionalTensor&, const OptionalTensor&, std::array<bool, 3>)>
     native_layer_norm_backward{
         "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
-        "Tensor "
-        "rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"};
+        "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"};
 inline constinit Op<Tensor(const Tensor&, IntArrayRef, const OptionalTensor&, const OptionalTensor&, double, bool)>
     layer_norm{
         "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
@@ -43,8 +42,7 @@ inline constinit Op<NormResult(const Tensor&, const OptionalTensor&, const Optio
                                const OptionalTensor&, bool, double, double)>
     native_batch_norm{
         "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
-        "running_var, "
-        "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"};
+        "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"};
 inline constinit Op<NormResult(const Tensor&, const Tensor&, const OptionalTensor&, const OptionalTensor&,
                                const OptionalTensor&, const OptionalTensor&, const OptionalTensor&, bool, double,
                                std::array<bool, 3>)>
@@ -78,15 +76,13 @@ inline constinit Op<Tensor(const Tensor&, const OptionalTensor&, const OptionalT
                            const OptionalTensor&, bool, double, double, bool)>
     instance_norm{
         "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
-        "bool "
-        "use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor"};
+        "bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor"};
 
 inline constinit Op<NormResult(const Tensor&, const OptionalTensor&, const OptionalTensor&, int64_t, int64_t, int64_t,
                                int64_t, double)>
     native_group_norm{
         "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
-        "group, "
-        "float eps) -> (Tensor, Tensor, Tensor)"};
+        "group, float eps) -> (Tensor, Tensor, Tensor)"};
 inline constinit Op<NormResult(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const OptionalTensor&,
                                int64_t, int64_t, int64_t, int64_t, std::array<bool, 3>)>
     native_group_norm_backward{
@@ -105,8 +101,7 @@ inline constinit Op<Tensor(const Tensor&, const Tensor&, int64_t, double)> cosin
     "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, double, double, bool)> pairwise_distance{
     "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool keepdim=False) "
-    "-> "
-    "Tensor"};
+    "-> Tensor"};
 }  // namespace ops
 
 /// (x - mean) / sqrt(var + eps) * weight + bias, with mean and biased variance over the last dimensions, which must be

@@ -29,15 +29,13 @@ inline constinit QuantileOp quantile{
     "Tensor"};
 inline constinit QuantileScalarOp quantile_scalar{
     "aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") "
-    "-> "
-    "Tensor"};
+    "-> Tensor"};
 inline constinit QuantileOp nanquantile{
     "aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> "
     "Tensor"};
 inline constinit QuantileScalarOp nanquantile_scalar{
     "aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
-    "interpolation=\"linear\") "
-    "-> Tensor"};
+    "interpolation=\"linear\") -> Tensor"};
 }  // namespace ops
 
 /// (the k-th smallest element along `dim`, where it is), k from 1; NaN is larger than every number. Throws ValueError

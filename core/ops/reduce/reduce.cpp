@@ -67,8 +67,7 @@ static Tensor nansum(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, 
 static Tensor mean_dim(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
   const ScalarType type = dtype.value_or(self.scalar_type());
   RUSH_CHECK_TYPE(is_differentiable(type),
-                  "mean: could not infer output dtype, which must be either a floating point or "
-                  "complex dtype, from ",
+                  "mean: could not infer output dtype, which must be either a floating point or complex dtype, from ",
                   type, "; convert the input, or pass such a dtype");
   const Reduction reduction("mean", self, dim, keepdim);
   const Tensor output = reduction.allocate(self, type);

@@ -147,8 +147,7 @@ Scalar Tensor::item(SourceLocation where) const {
 bool Tensor::is_nonzero(SourceLocation where) const {
   RUSH_CHECK_VALUE(numel() != 0, "is_nonzero: Boolean value of Tensor with no values is ambiguous");
   RUSH_CHECK_VALUE(numel() == 1,
-                   "is_nonzero: Boolean value of Tensor with more than one value is ambiguous; the tensor "
-                   "has shape ",
+                   "is_nonzero: Boolean value of Tensor with more than one value is ambiguous; the tensor has shape ",
                    sizes(), "; reduce it with any() or all()");
   return item(where).toBool();
 }

@@ -150,9 +150,7 @@ static Tensor view_as_complex(const Tensor& self) {
   const ScalarType dtype = self.scalar_type();
   RUSH_CHECK_TYPE(dtype == kFloat32 || dtype == kFloat64, "view_as_complex: expected float32 or float64, got ", dtype);
   RUSH_CHECK_VALUE(self.dim() > 0 && self.sizes().back() == 2,
-                   "view_as_complex: the last dimension must have size 2, "
-                   "got sizes ",
-                   self.sizes());
+                   "view_as_complex: the last dimension must have size 2, got sizes ", self.sizes());
   RUSH_CHECK_VALUE(self.strides().back() == 1, "view_as_complex: the last dimension must have stride 1, got strides ",
                    self.strides());
   RUSH_CHECK_VALUE(self.storage_offset() % 2 == 0, "view_as_complex: storage offset ", self.storage_offset(),
