@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/io/little_endian.h"
+
 namespace rush::io {
 namespace {
 
@@ -20,17 +22,13 @@ std::array<uint32_t, 64> sine_table() {
 
 constexpr int kRotations[4][4] = {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
 
-uint32_t load_little_endian(const uint8_t* p) {
-  return uint32_t{p[0]} | uint32_t{p[1]} << 8 | uint32_t{p[2]} << 16 | uint32_t{p[3]} << 24;
-}
-
 struct State {
   uint32_t a = 0x67452301, b = 0xefcdab89, c = 0x98badcfe, d = 0x10325476;
 
   void add_block(const uint8_t* block) {
     static const std::array<uint32_t, 64> table = sine_table();
     uint32_t words[16];
-    for (int i = 0; i < 16; ++i) words[i] = load_little_endian(block + 4 * i);
+    for (int i = 0; i < 16; ++i) words[i] = static_cast<uint32_t>(get_little_endian(block + 4 * i, 4));
 
     State s = *this;
     for (int i = 0; i < 64; ++i) {

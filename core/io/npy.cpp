@@ -45,13 +45,13 @@ class HeaderParser {
       const std::string_view key = string();
       expect(':');
       if (key == "descr") {
-        once(key, header_.dtype.has_value());
+        once(header_.dtype.has_value());
         header_.dtype = dtype();
       } else if (key == "fortran_order") {
-        once(key, header_.fortran_order.has_value());
+        once(header_.fortran_order.has_value());
         header_.fortran_order = boolean();
       } else if (key == "shape") {
-        once(key, header_.shape.has_value());
+        once(header_.shape.has_value());
         header_.shape = tuple();
       } else {
         corrupt("it has an unknown key");
@@ -68,7 +68,7 @@ class HeaderParser {
 
  private:
   [[noreturn]] void corrupt(const char* what) const { RUSH_THROW(IOError, name_, ": corrupt npy header: ", what); }
-  void once(std::string_view, bool seen) const {
+  void once(bool seen) const {
     if (seen) corrupt("a key comes twice");
   }
 

@@ -1,5 +1,4 @@
 // Writes a dict as torch.save does.
-#include <algorithm>
 #include <bit>
 #include <unordered_set>
 
@@ -48,9 +47,6 @@ void put_tuple(std::string& out, IntArrayRef numbers) {
 // more.
 void put_tensor(std::string& out, const Tensor& tensor, size_t key) {
   const char* known = storage_class(tensor.scalar_type());
-  DimVector strides(tensor.sizes());
-  int64_t stride = 1;
-  for (size_t d = strides.size(); d-- > 0;) stride *= std::max<int64_t>(std::exchange(strides[d], stride), 1);
   out += str("ctorch._utils\n_rebuild_tensor_v", known ? 2 : 3, "\n((");
   put_text(out, "storage");
   out += known ? str("ctorch\n", known, "\n") : "ctorch.storage\nUntypedStorage\n";
@@ -60,7 +56,7 @@ void put_tensor(std::string& out, const Tensor& tensor, size_t key) {
   out += "tQ";
   put_number(out, 0);
   put_tuple(out, tensor.sizes());
-  put_tuple(out, strides);
+  put_tuple(out, contiguous_strides(tensor.sizes()));
   out += static_cast<char>(kNewFalse);
   out += "ccollections\nOrderedDict\n)R";
   if (!known) out += str("ctorch\n", tensor.scalar_type(), "\n");

@@ -227,9 +227,7 @@ std::string read_header(const InputFile& file) {
 void check_ranges(const std::string& path, const std::vector<Entry>& entries, uint64_t data_size) {
   std::vector<size_t> order(entries.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return std::pair(entries[a].begin, entries[a].end) < std::pair(entries[b].begin, entries[b].end);
-  });
+  std::ranges::sort(order, {}, [&](size_t i) { return std::pair(entries[i].begin, entries[i].end); });
   uint64_t covered = 0;
   for (const size_t i : order) {
     const Entry& entry = entries[i];
@@ -262,7 +260,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors, cons
   const std::string start = lay_out_safetensors(entries, metadata);
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return entries[a].begin < entries[b].begin; });
+  std::ranges::sort(order, {}, [&](size_t i) { return entries[i].begin; });
 
   AtomicFile file(path);
   Crc32 sum;

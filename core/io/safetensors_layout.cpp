@@ -1,6 +1,7 @@
 #include "core/io/safetensors_layout.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <unordered_set>
@@ -54,8 +55,7 @@ void check_savable(const std::vector<Entry>& entries) {
 void place(std::vector<Entry>& entries) {
   std::vector<size_t> order(entries.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return element_size(entries[a].dtype) > element_size(entries[b].dtype); });
+  std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return element_size(entries[i].dtype); });
   uint64_t end = 0;
   for (const size_t i : order) {
     const std::optional<uint64_t> bytes = array_bytes(entries[i].shape, entries[i].dtype);
