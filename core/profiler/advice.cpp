@@ -1,9 +1,10 @@
 #include "core/profiler/advice.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <functional>
 
 #include "core/profiler/facts.h"
+#include "core/profiler/text_table.h"
 #include "core/str.h"
 
 namespace rush::profiler {
@@ -16,11 +17,7 @@ constexpr int64_t kRestart = 15'000;  // nanoseconds from a wait's end to the ne
 constexpr int64_t kFewKernels = 16;   // between two waits
 
 std::string percent(double share) { return str(static_cast<int64_t>(share * 100 + 0.5), " %"); }
-std::string milliseconds(int64_t nanoseconds) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f ms", static_cast<double>(nanoseconds) * 1e-6);
-  return text;
-}
+std::string milliseconds(int64_t nanoseconds) { return printed("%.1f ms", static_cast<double>(nanoseconds) * 1e-6); }
 
 bool is_product(std::string_view name) {
   const auto has = [name](std::string_view part) { return name.find(part) != name.npos; };
@@ -141,7 +138,7 @@ std::vector<Advice> advice_on(const Facts& facts) {
   find_float32_products(facts, out);
   find_attention_in_parts(facts, out);
   find_small_kernels(facts, out);
-  std::stable_sort(out.begin(), out.end(), [](const Advice& a, const Advice& b) { return a.gain > b.gain; });
+  std::ranges::stable_sort(out, std::greater(), &Advice::gain);
   return out;
 }
 

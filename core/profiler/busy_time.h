@@ -12,8 +12,6 @@ namespace rush::profiler {
 class BusyTime {
  public:
   void add(int64_t begin, int64_t end) {
-    first_ = std::min(first_, begin);
-    last_ = std::max(last_, end);
     waiting_.emplace_back(begin, end);
     if (waiting_.size() == 2 * kWaiting) merge(kWaiting);
   }
@@ -21,8 +19,6 @@ class BusyTime {
     merge(waiting_.size());
     return total_;
   }
-  // From the first beginning to the last end.
-  int64_t span() const { return last_ > first_ ? last_ - first_ : 0; }
 
  private:
   static constexpr size_t kWaiting = size_t{1} << 14;
@@ -39,7 +35,6 @@ class BusyTime {
 
   std::vector<std::pair<int64_t, int64_t>> waiting_;
   int64_t total_ = 0, merged_until_ = std::numeric_limits<int64_t>::min();
-  int64_t first_ = std::numeric_limits<int64_t>::max(), last_ = std::numeric_limits<int64_t>::min();
 };
 
 }  // namespace rush::profiler

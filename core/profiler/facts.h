@@ -29,7 +29,7 @@ struct FactsOfDevice {
 struct Facts {
   int64_t span = 0;  // from the first event to the last
   int64_t busy = 0;  // of the device that did most
-  int64_t kernels = 0, launches = 0;
+  int64_t kernels = 0;
   int64_t loader = 0;    // the program's waits for its loaders
   int64_t pageable = 0;  // copies
   int64_t small = 0;     // kernels of half as many blocks as multiprocessors, or fewer

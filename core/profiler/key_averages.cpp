@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "core/profiler/profiler.h"
 #include "core/profiler/text_table.h"
@@ -40,8 +41,7 @@ std::string KeyAverages::table(std::string_view sort_by, size_t row_limit, size_
   const bool has_devices = all_on_device > 0;
   if (sort_by.empty()) sort_by = has_devices ? "self_device_time_total" : "self_cpu_time_total";
   if (sort_by != "none") {
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [&](const Average* a, const Average* b) { return key_of(*a, sort_by) > key_of(*b, sort_by); });
+    std::ranges::stable_sort(sorted, std::greater(), [&](const Average* each) { return key_of(*each, sort_by); });
   }
   if (sorted.size() > row_limit) sorted.resize(row_limit);
 

@@ -220,8 +220,6 @@ void Recording::add(const Activity& activity) {
   } else if (activity.kind == ActivityKind::Wait) {
     sums.wait += time;
     ++sums.waits;
-  } else if (activity.kind == ActivityKind::Launch) {
-    ++launches_;
   }
   keep_or_write(activities_, kept);
 }
@@ -380,7 +378,6 @@ Facts Recording::facts() const {
   Facts facts;
   facts.span = last_ > first_ ? last_ - first_ : 0;
   for (BusyTime busy : std::views::values(busy_)) facts.busy = std::max(facts.busy, busy.total());
-  facts.launches = launches_;
   facts.pageable = pageable_;
   facts.small = small_;
   for (const auto& [key, sums] : sums_) {

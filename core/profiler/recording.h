@@ -150,10 +150,10 @@ class Recording final : private ActivitySink {
   std::atomic<uint32_t> numbers_{0};
   CallPaths path_numbers_;
   std::vector<PathSums> paths_;
-  std::map<int32_t, BusyTime> busy_;                 // of devices
-  int64_t launches_ = 0, pageable_ = 0, small_ = 0;  // as in Facts
-  std::vector<int64_t> multiprocessors_;             // of each device
-  int64_t first_ = INT64_MAX, last_ = INT64_MIN;     // of the times of events and activities
+  std::map<int32_t, BusyTime> busy_;              // of devices
+  int64_t pageable_ = 0, small_ = 0;              // as in Facts
+  std::vector<int64_t> multiprocessors_;          // of each device
+  int64_t first_ = INT64_MAX, last_ = INT64_MIN;  // of the times of events and activities
   bool devices_run_ = false;
   const size_t max_events_;
   size_t written_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -98,8 +99,7 @@ std::string roofline_table(const KeyAverages& averages, const DevicePeaks& peaks
     const Roofline line = roofline_of(average, peaks, has_devices);
     if (line.seconds > 0) sorted.emplace_back(line, &average);
   }
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.first.seconds > b.first.seconds; });
+  std::ranges::stable_sort(sorted, std::greater(), [](const auto& each) { return each.first.seconds; });
   if (sorted.size() > row_limit) sorted.resize(row_limit);
   std::vector<Row> rows = {{"Name", "Time", "GB/s", "of the peak", "TFLOP/s", "of the peak", "Bound by"}};
   for (const auto& [line, average] : sorted) {
