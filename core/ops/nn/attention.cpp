@@ -139,13 +139,6 @@ constexpr SDPSwitch kSwitches[] = {
 
 bool is_enabled(size_t backend) { return (globalContext().*kSwitches[backend].is_enabled)(); }
 
-// The same for CUDA, where more than one back end may be asked: a bool mask becomes numbers once.
-AttentionHeads as_heads_of_numbers(const AttentionCall& c) {
-  AttentionHeads heads = as_heads(c);
-  if (heads.mask) heads.mask = mask_as_numbers(*heads.mask, c.query);
-  return heads;
-}
-
 // Why the back end does not run the call; null where it does. `heads` is made when it is first needed.
 const char* refusal(SDPBackend backend, const AttentionCall& call, std::optional<AttentionHeads>& heads) {
   if (!is_enabled(static_cast<size_t>(backend))) return "switched off";
@@ -157,7 +150,10 @@ const char* refusal(SDPBackend backend, const AttentionCall& call, std::optional
     if (!heads) heads = as_heads(call);
     return nullptr;
   }
-  if (!heads) heads = as_heads_of_numbers(call);
+  if (!heads) {
+    heads = as_heads(call);
+    if (heads->mask) heads->mask = mask_as_numbers(*heads->mask, call.query);  // once for the back ends that are asked
+  }
   const bool is_cudnn = backend == SDPBackend::cudnn_attention;
   const auto& asked = is_cudnn ? kernels::cudnn_attention_refusal : kernels::efficient_attention_refusal;
   const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};

@@ -15,13 +15,9 @@ static void check_exponent(const Tensor& self, const Scalar& exponent, const cha
                    ": integers cannot be raised to the negative integer power ", exponent);
 }
 
-// The dtype of self ** exponent. A tensor that has it already is computed with the number; another is cast first.
-static ScalarType power_type(const Tensor& self, const Scalar& exponent) { return result_type(self, exponent); }
-
 static Tensor pow_scalar(const Tensor& self, const Scalar& exponent) {
   check_exponent(self, exponent, "pow");
-  const ScalarType type = power_type(self, exponent);
-  const Tensor base = as_dtype(self, type);
+  const Tensor base = as_dtype(self, result_type(self, exponent));
   if (exponent.equal(1)) return ops::clone(base, std::nullopt);
   if (exponent.equal(0)) return full_like(base, 1);
   return unary<kernels::pow_scalar, Promotion::None, const Scalar&>(base, exponent);
@@ -29,7 +25,7 @@ static Tensor pow_scalar(const Tensor& self, const Scalar& exponent) {
 
 static Tensor& pow_scalar_(Tensor& self, const Scalar& exponent) {
   check_exponent(self, exponent, "pow_");
-  const ScalarType type = power_type(self, exponent);
+  const ScalarType type = result_type(self, exponent);
   check_result_type("pow_", type, self.scalar_type());
   if (self.scalar_type() != type) return copy_(self, native::pow_scalar(self, exponent), false);
   return unary_<kernels::pow_scalar, Promotion::None, const Scalar&>(self, exponent);
