@@ -4,6 +4,7 @@
 #include <random>
 
 #include "core/device/backend.h"
+#include "core/io/little_endian.h"
 
 namespace rush {
 
@@ -15,15 +16,6 @@ void check_offset(uint64_t offset) {
   RUSH_CHECK_VALUE(offset % kWordsPerBlock == 0, "Generator: expected an offset that is a multiple of 4, got ", offset);
 }
 
-void write_little_endian(std::vector<uint8_t>& bytes, uint64_t value) {
-  for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<uint8_t>(value >> (8 * i)));
-}
-
-uint64_t read_little_endian(const uint8_t* bytes) {
-  uint64_t value = 0;
-  for (int i = 0; i < 8; ++i) value |= static_cast<uint64_t>(bytes[i]) << (8 * i);
-  return value;
-}
 }  // namespace
 
 void GeneratorImpl::set_current_seed(uint64_t seed) {
@@ -52,17 +44,17 @@ PhiloxState GeneratorImpl::reserve(uint64_t increments) {
 std::vector<uint8_t> GeneratorImpl::get_state() const {
   std::vector<uint8_t> state;
   state.reserve(kStateBytes);
-  write_little_endian(state, seed_);
-  write_little_endian(state, offset_);
+  io::put_little_endian(state, seed_, 8);
+  io::put_little_endian(state, offset_, 8);
   return state;
 }
 
 void GeneratorImpl::set_state(const std::vector<uint8_t>& state) {
   RUSH_CHECK_VALUE(state.size() == kStateBytes, "Generator: expected a state of ", kStateBytes, " bytes, got ",
                    state.size());
-  const uint64_t offset = read_little_endian(state.data() + 8);
+  const uint64_t offset = io::get_little_endian(state.data() + 8, 8);
   check_offset(offset);
-  set_current_seed(read_little_endian(state.data()));
+  set_current_seed(io::get_little_endian(state.data(), 8));
   set_offset(offset);
 }
 

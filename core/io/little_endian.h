@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 namespace rush::io {
 
@@ -14,9 +13,10 @@ inline uint64_t get_little_endian(const uint8_t* bytes, size_t count) {
   return value;
 }
 
-/// Appends the lowest `count` bytes of `value`.
-inline void put_little_endian(std::string& out, uint64_t value, size_t count) {
-  for (size_t i = 0; i < count; ++i) out.push_back(static_cast<char>(value >> (8 * i)));
+/// Appends the lowest `count` bytes of `value` to a text or a list of bytes.
+template <class Bytes>
+void put_little_endian(Bytes& out, uint64_t value, size_t count) {
+  for (size_t i = 0; i < count; ++i) out.push_back(static_cast<typename Bytes::value_type>(value >> (8 * i)));
 }
 
 }  // namespace rush::io
