@@ -10,6 +10,12 @@ std::string in_operator() {
   return op ? str(", in ", op->name()) : std::string();
 }
 
+void throw_failure(const char* call, const std::string& meaning, bool is_out_of_memory) {
+  const std::string message = str(call, " failed", in_operator(), ": ", meaning);
+  if (is_out_of_memory) throw OutOfMemoryError(message);
+  throw CudaError(message);
+}
+
 namespace {
 
 // After these every call fails until the process ends.
@@ -33,10 +39,8 @@ const char* sticky_hint(cudaError_t status) {
 void throw_error(cudaError_t status, const char* call) {
   // Takes the error out of the runtime, where CUB would find it after its next launch.
   cudaGetLastError();
-  const std::string message = str(call, " failed", in_operator(), ": ", cudaGetErrorName(status), " (",
-                                  cudaGetErrorString(status), ")", sticky_hint(status));
-  if (status == cudaErrorMemoryAllocation) throw OutOfMemoryError(message);
-  throw CudaError(message);
+  throw_failure(call, str(cudaGetErrorName(status), " (", cudaGetErrorString(status), ")", sticky_hint(status)),
+                status == cudaErrorMemoryAllocation);
 }
 
 void throw_error(CUresult status, const char* call) {
@@ -46,10 +50,8 @@ void throw_error(CUresult status, const char* call) {
     driver->get_error_name(status, &name);
     driver->get_error_string(status, &meaning);
   }
-  const std::string message =
-      str(call, " failed", in_operator(), ": ", name ? name : "an unknown status", " (", meaning ? meaning : "", ")");
-  if (status == CUDA_ERROR_OUT_OF_MEMORY) throw OutOfMemoryError(message);
-  throw CudaError(message);
+  throw_failure(call, str(name ? name : "an unknown status", " (", meaning ? meaning : "", ")"),
+                status == CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 }  // namespace rush::cuda

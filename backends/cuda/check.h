@@ -13,6 +13,9 @@ namespace rush::cuda {
 [[noreturn]] RUSH_COLD void throw_error(cudaError_t status, const char* call);
 [[noreturn]] RUSH_COLD void throw_error(CUresult status, const char* call);
 
+// The body of each throw_error: "`call` failed, in aten::mul.Tensor: `meaning`".
+[[noreturn]] RUSH_COLD void throw_failure(const char* call, const std::string& meaning, bool is_out_of_memory);
+
 // ", in aten::mul.Tensor" for the operator that this thread called last on a GPU; empty when there was none. For the
 // messages of other libraries' checks.
 std::string in_operator();

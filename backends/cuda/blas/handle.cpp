@@ -13,10 +13,8 @@
 namespace rush::cuda {
 
 void throw_error(cublasStatus_t status, const char* call) {
-  const std::string message =
-      str(call, " failed", in_operator(), ": ", cublasGetStatusName(status), " (", cublasGetStatusString(status), ")");
-  if (status == CUBLAS_STATUS_ALLOC_FAILED) throw OutOfMemoryError(message);
-  throw CudaError(message);
+  throw_failure(call, str(cublasGetStatusName(status), " (", cublasGetStatusString(status), ")"),
+                status == CUBLAS_STATUS_ALLOC_FAILED);
 }
 
 namespace {

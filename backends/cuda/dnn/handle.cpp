@@ -10,13 +10,9 @@ void throw_error(cudnnStatus_t status, const char* call) {
   // cuDNN keeps a sentence about what it refused.
   char detail[512] = "";
   cudnnGetLastErrorString(detail, sizeof(detail));
-  const std::string message =
-      str(call, " failed", in_operator(), ": ", cudnnGetErrorString(status), *detail ? ": " : "", detail);
-  if (status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
-      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED) {
-    throw OutOfMemoryError(message);
-  }
-  throw CudaError(message);
+  throw_failure(call, str(cudnnGetErrorString(status), *detail ? ": " : "", detail),
+                status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                    status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED);
 }
 
 namespace {

@@ -46,10 +46,8 @@ const char* meaning_of(cufftResult status) {
 
 // RUSH_CUDA_CHECK checks cuFFT's statuses too.
 [[noreturn]] RUSH_COLD static void throw_error(cufftResult status, const char* call) {
-  const std::string message =
-      str(call, " failed", in_operator(), ": ", meaning_of(status), ", cuFFT status ", static_cast<int>(status));
-  if (status == CUFFT_ALLOC_FAILED) throw OutOfMemoryError(message);
-  throw CudaError(message);
+  throw_failure(call, str(meaning_of(status), ", cuFFT status ", static_cast<int>(status)),
+                status == CUFFT_ALLOC_FAILED);
 }
 
 namespace {

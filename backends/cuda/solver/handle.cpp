@@ -9,9 +9,7 @@
 namespace rush::cuda {
 
 void throw_error(cusolverStatus_t status, const char* call) {
-  const std::string message = str(call, " failed", in_operator(), ": cuSOLVER status ", static_cast<int>(status));
-  if (status == CUSOLVER_STATUS_ALLOC_FAILED) throw OutOfMemoryError(message);
-  throw CudaError(message);
+  throw_failure(call, str("cuSOLVER status ", static_cast<int>(status)), status == CUSOLVER_STATUS_ALLOC_FAILED);
 }
 
 namespace {

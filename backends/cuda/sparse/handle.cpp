@@ -6,12 +6,8 @@
 namespace rush::cuda {
 
 void throw_error(cusparseStatus_t status, const char* call) {
-  const std::string message = str(call, " failed", in_operator(), ": ", cusparseGetErrorName(status), " (",
-                                  cusparseGetErrorString(status), ")");
-  if (status == CUSPARSE_STATUS_ALLOC_FAILED || status == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES) {
-    throw OutOfMemoryError(message);
-  }
-  throw CudaError(message);
+  throw_failure(call, str(cusparseGetErrorName(status), " (", cusparseGetErrorString(status), ")"),
+                status == CUSPARSE_STATUS_ALLOC_FAILED || status == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES);
 }
 
 namespace {
