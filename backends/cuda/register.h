@@ -7,20 +7,16 @@ namespace rush {
 void register_cuda();
 
 namespace cuda {
-void register_runtime();
-void register_copy();
-void register_foreach();
-void register_gelu_bias_backward();
-void register_capturable_optim();
-void register_linear_epilogues();
-void register_matmul();
-void register_nccl();
-void register_nvtx();
-void register_conv();
-void register_ctc_loss();
-void register_fft();
-void register_rnn();
-void register_sparse();
+// The families, in the order in which they register; the element-wise ones and the reductions follow.
+// clang-format off
+#define RUSH_FORALL_CUDA_FAMILIES(X)                                                                                   \
+  X(register_runtime) X(register_copy) X(register_foreach) X(register_gelu_bias_backward)                              \
+  X(register_capturable_optim) X(register_linear_epilogues) X(register_matmul) X(register_conv) X(register_ctc_loss)   \
+  X(register_fft) X(register_rnn) X(register_sparse) X(register_nccl) X(register_nvtx)
+// clang-format on
+#define RUSH_DECLARE(function) void function();
+RUSH_FORALL_CUDA_FAMILIES(RUSH_DECLARE)
+#undef RUSH_DECLARE
 }  // namespace cuda
 
 }  // namespace rush
