@@ -12,6 +12,7 @@
 #include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
 #include "backends/cpu/sparse/semi_structured.h"
+#include "backends/functors/first_where.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/sparse/sparse_kernels.h"
 
@@ -24,16 +25,7 @@ template <class Index, class Body>
 void for_rows(const Index* crow, int64_t rows, int64_t grain, const Body& body) {
   // Row r stands at its first entry's number plus r, so that empty rows count too.
   const auto first_at = [&](int64_t place) {
-    int64_t low = 0, high = rows;
-    while (low < high) {
-      const int64_t middle = low + (high - low) / 2;
-      if (static_cast<int64_t>(crow[middle]) + middle < place) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
+    return functors::first_where(rows, [&](int64_t r) { return static_cast<int64_t>(crow[r]) + r >= place; });
   };
   parallel_for(0, static_cast<int64_t>(crow[rows]) + rows, std::max<int64_t>(1, grain), [&](int64_t from, int64_t to) {
     const int64_t first = first_at(from), last = first_at(to);

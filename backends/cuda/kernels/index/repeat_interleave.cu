@@ -2,6 +2,7 @@
 #include "backends/cuda/kernels/read_back.h"
 #include "backends/cuda/kernels/reduce/reduce_engine.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
+#include "backends/functors/first_where.h"
 #include "backends/functors/reduce.h"
 #include "core/ops/index/index_select.h"
 #include "core/ops/reduce/scan.h"
@@ -16,16 +17,7 @@ struct RepeatOf {
   const int64_t* ends;
   int64_t n;
   __device__ void operator()(int64_t t) const {
-    int64_t low = 0, high = n;
-    while (low < high) {
-      const int64_t middle = low + (high - low) / 2;
-      if (ends[middle] > t) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    out[t] = low;
+    out[t] = functors::first_where(n, [&](int64_t i) { return ends[i] > t; });
   }
 };
 

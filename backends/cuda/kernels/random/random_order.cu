@@ -4,6 +4,7 @@
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
 #include "backends/cuda/kernels/random/random_words.h"
 #include "backends/cuda/kernels/reduce/found_any.h"
+#include "backends/functors/first_where.h"
 #include "backends/functors/random.h"
 #include "core/ops/random/random.h"
 #include "core/ops/random/random_factories.h"
@@ -103,19 +104,10 @@ struct LookUp {
   __device__ void operator()(int64_t i) const {
     const double* row = sums + i / samples * n;
     const double u = philox_word(reserved, static_cast<uint64_t>(i)) * 0x1p-32 * row[n - 1];
-    int64_t low = 0, high = n;
-    while (low < high) {
-      const int64_t middle = low + (high - low) / 2;
-      if (row[middle] > u) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
     // Rounding may make a later sum smaller than an earlier one, so the largest need not be the last.
-    low = min(low, n - 1);
-    while (low > 0 && row[low] == row[low - 1]) --low;
-    out[i] = low;
+    int64_t word = min(functors::first_where(n, [&](int64_t k) { return row[k] > u; }), n - 1);
+    while (word > 0 && row[word] == row[word - 1]) --word;
+    out[i] = word;
   }
 };
 

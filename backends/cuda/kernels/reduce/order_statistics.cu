@@ -5,6 +5,7 @@
 #include "backends/cuda/kernels/reduce/line_order.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #include "backends/cuda/kernels/reduce/short_lines.h"
+#include "backends/functors/first_where.h"
 #include "backends/functors/reduce.h"
 
 namespace rush::cuda {
@@ -55,17 +56,11 @@ struct Median : Lines<T> {
   bool ignore_nan;
   __device__ void operator()(int64_t line) const {
     // NaNs come last, the first of them first.
-    int64_t low = 0, high = this->places.size;
-    while (low < high) {
-      const int64_t middle = low + (high - low) / 2;
-      if (functors::is_nan(this->sorted(line, middle))) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    const bool has_nan = low < this->places.size;
-    this->store(line, has_nan && !ignore_nan ? low : std::max<int64_t>(low - 1, 0) / 2);
+    const int64_t size = this->places.size;
+    const int64_t numbers =
+        functors::first_where(size, [&](int64_t i) { return functors::is_nan(this->sorted(line, i)); });
+    const bool has_nan = numbers < size;
+    this->store(line, has_nan && !ignore_nan ? numbers : std::max<int64_t>(numbers - 1, 0) / 2);
   }
 };
 

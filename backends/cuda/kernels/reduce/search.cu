@@ -5,6 +5,7 @@
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/reduce/line_order.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
+#include "backends/functors/first_where.h"
 #include "backends/functors/reduce.h"
 #include "backends/functors/sort_key.h"
 
@@ -69,17 +70,9 @@ struct IsMember {
   bool invert;
   __device__ void operator()(int64_t i) const {
     const auto key = functors::sort_key(x[i]);
-    int64_t low = 0, high = n;
-    while (low < high) {
-      const int64_t middle = low + (high - low) / 2;
-      if (functors::sort_key(wanted[order[middle]]) >= key) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
+    const int64_t at = functors::first_where(n, [&](int64_t k) { return functors::sort_key(wanted[order[k]]) >= key; });
     const bool nan = functors::is_nan(static_cast<opmath_t<T>>(x[i]));
-    const bool found = !nan && low < n && functors::sort_key(wanted[order[low]]) == key;
+    const bool found = !nan && at < n && functors::sort_key(wanted[order[at]]) == key;
     out[i] = found != invert;
   }
 };
