@@ -4,6 +4,7 @@
 
 #include "backends/cpu/fft/fft_block.h"
 #include "backends/cpu/fft/fft_long.h"
+#include "backends/cpu/index/slice_offsets.h"
 #include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
 #include "backends/cpu/scratch.h"
@@ -15,23 +16,16 @@ namespace {
 // The lines of a tensor in one dimension, numbered in the row-major order of the other dimensions.
 class Lines {
  public:
-  Lines(const Tensor& t, int64_t dim) : data_(static_cast<char*>(t.data_ptr())), bytes_(t.element_size()) {
-    for (int64_t d = 0; d < t.dim(); ++d) {
-      if (d == dim || t.size(d) == 1) continue;
-      count_ *= t.size(d);
-      if (!sizes_.empty() && strides_.back() == t.size(d) * t.stride(d)) {  // coalesces with the previous dimension
-        sizes_.back() *= t.size(d);
-        strides_.back() = t.stride(d);
-        continue;
-      }
-      sizes_.push_back(t.size(d));
-      strides_.push_back(t.stride(d));
-    }
-    points_ = t.size(dim);
-    step_ = t.size(dim) == 1 ? 1 : t.stride(dim);
+  Lines(const Tensor& t, int64_t dim)
+      : data_(static_cast<char*>(t.data_ptr())),
+        bytes_(t.element_size()),
+        points_(t.size(dim)),
+        step_(points_ == 1 ? 1 : t.stride(dim)),
+        others_(t, 0, dim) {
+    others_.append(t, dim + 1, t.dim());
   }
 
-  int64_t count() const { return count_; }
+  int64_t count() const { return others_.count(); }
   int64_t points() const { return points_; }
   // Elements from one point to the next.
   int64_t step() const { return step_; }
@@ -45,19 +39,13 @@ class Lines {
   }
   template <class E>
   E* line(int64_t number) const {
-    int64_t offset = 0;
-    for (size_t d = sizes_.size(); d-- > 1;) {
-      offset += number % sizes_[d] * strides_[d];
-      number /= sizes_[d];
-    }
-    if (!sizes_.empty()) offset += number * strides_[0];
-    return reinterpret_cast<E*>(data_ + offset * bytes_);
+    return reinterpret_cast<E*>(data_ + others_.offset(number) * bytes_);
   }
 
  private:
   char* data_;
-  int64_t bytes_, count_ = 1, points_ = 1, step_ = 1;
-  DimVector sizes_, strides_;
+  int64_t bytes_, points_, step_;
+  Block others_;  // the other dimensions
 };
 
 enum class FftKind : uint8_t {

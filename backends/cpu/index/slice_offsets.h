@@ -10,15 +10,18 @@
 
 namespace rush::cpu {
 
-// Some neighbouring dimensions of a view: how far from its start their elements lie, in row-major order.
+// Some dimensions of a view: how far from its start their elements lie, in row-major order.
 class Block {
  public:
-  Block(const Tensor& view, int64_t first, int64_t last) {
+  Block() = default;
+  Block(const Tensor& view, int64_t first, int64_t last) { append(view, first, last); }
+  // The dimensions [first, last) follow those that it has.
+  void append(const Tensor& view, int64_t first, int64_t last) {
     for (int64_t d = first; d < last; ++d) {
       const int64_t size = view.size(d), stride = view.stride(d);
       count_ *= size;
       if (size == 1) continue;
-      if (!sizes_.empty() && strides_.back() == size * stride) {
+      if (!sizes_.empty() && strides_.back() == size * stride) {  // coalesces with the previous dimension
         sizes_.back() *= size;
         strides_.back() = stride;
       } else {
@@ -29,12 +32,13 @@ class Block {
   }
   int64_t count() const { return count_; }
   int64_t offset(int64_t i) const {
+    if (sizes_.empty()) return 0;
     int64_t at = 0;
-    for (size_t d = sizes_.size(); d-- > 0;) {
+    for (size_t d = sizes_.size(); d-- > 1;) {
       at += i % sizes_[d] * strides_[d];
       i /= sizes_[d];
     }
-    return at;
+    return at + i * strides_[0];
   }
   bool is_run() const { return sizes_.size() <= 1; }
   int64_t stride() const { return sizes_.empty() ? 1 : strides_[0]; }
