@@ -78,13 +78,7 @@ struct ScatterLoop {
       }
     };
     parallel_for(0, split.outer.count() * width, std::max<int64_t>(1, kGrain / length),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t at = begin; at < end;) {
-                     const int64_t first = at % width, last = std::min(width, first + end - at);
-                     write_columns(at / width, first, last);
-                     at += last - first;
-                   }
-                 });
+                 [&](int64_t begin, int64_t end) { for_each_row(begin, end, width, write_columns); });
   }
 };
 

@@ -54,11 +54,9 @@ struct GatherLoop {
     };
     if (out.numel() == 0) return;
     parallel_for(0, outer.count() * n, std::max<int64_t>(1, kGrain / length), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end;) {
-        const int64_t first = row % n, last = std::min(n, first + end - row);
-        copy_rows(from + outer.offset(row / n), first, last, to + row * length);
-        row += last - first;
-      }
+      for_each_row(begin, end, n, [&](int64_t o, int64_t first, int64_t last) {
+        copy_rows(from + outer.offset(o), first, last, to + (o * n + first) * length);
+      });
     });
   }
 };
@@ -94,13 +92,8 @@ struct ScatterLoop {
         }
       }
     };
-    parallel_for(0, outer.count() * length, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end;) {
-        const int64_t first = at % length, last = std::min(length, first + end - at);
-        write_slices(at / length, first, last);
-        at += last - first;
-      }
-    });
+    parallel_for(0, outer.count() * length, std::max<int64_t>(1, kGrain / n),
+                 [&](int64_t begin, int64_t end) { for_each_row(begin, end, length, write_slices); });
   }
 };
 

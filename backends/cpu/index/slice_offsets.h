@@ -1,6 +1,7 @@
 // Where the elements of a slice lie, and how they are written: used by the kernels that copy slices between a strided
 // and a row-major tensor.
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "backends/functors/index.h"
@@ -48,6 +49,16 @@ class Block {
   DimVector sizes_, strides_;
   int64_t count_ = 1;
 };
+
+// body(row, first, last) for the parts [first, last) of rows of `width` elements that [begin, end) of all elements has.
+template <class Body>
+void for_each_row(int64_t begin, int64_t end, int64_t width, const Body& body) {
+  for (int64_t at = begin; at < end;) {
+    const int64_t first = at % width, last = std::min(width, first + end - at);
+    body(at / width, first, last);
+    at += last - first;
+  }
+}
 
 // The offsets within a slice: a formula where they are evenly spaced, a table otherwise.
 class SliceOffsets {
