@@ -27,14 +27,7 @@ void for_lines(const AlongDim& shape, const Row& row, const Tile& tile) {
       for (; begin < end; ++begin) row(begin);
     });
   }
-  const int64_t tiles = (shape.inner + kTile - 1) / kTile;
-  const int64_t work = std::max<int64_t>(1, shape.size * std::min(kTile, shape.inner));
-  parallel_for(0, shape.outer * tiles, std::max<int64_t>(1, kExpGrain / work), [&](int64_t begin, int64_t end) {
-    for (; begin < end; ++begin) {
-      const int64_t outer = begin / tiles, first = begin % tiles * kTile;
-      tile(outer * shape.size * shape.inner + first, std::min(kTile, shape.inner - first), outer * shape.inner + first);
-    }
-  });
+  for_tiles<kTile>(shape, kExpGrain, tile);
 }
 
 template <class T>

@@ -81,26 +81,19 @@ struct ExtremeIndex {
     const T* x = input.const_data_ptr<T>();
     T* value_out = values.defined() ? values.data_ptr<T>() : nullptr;
     int64_t* index_out = indices.data_ptr<int64_t>();
-    const int64_t n = shape.size, inner = shape.inner, tiles = (inner + kTile - 1) / kTile;
-    const int64_t work = std::max<int64_t>(n * std::min(inner, kTile), 1);
-    parallel_for(0, shape.outer * tiles, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+    for_tiles<kTile>(shape, kGrain, [&](int64_t start, int64_t columns, int64_t to) {
       opmath_t<T> value[kTile];
       int64_t index[kTile];
-      for (int64_t task = begin; task < end; ++task) {
-        const int64_t outer = task / tiles, first = task % tiles * kTile, columns = std::min(kTile, inner - first);
-        const T* from = x + outer * n * inner + first;
-        if (inner == 1) {
-          const Found<T> found = search_run<T, F, Better>(from, n);
-          value[0] = found.value;
-          index[0] = found.index;
-        } else {
-          search_columns<T, Better>(from, n, inner, columns, value, index);
-        }
-        const int64_t to = outer * inner + first;
-        for (int64_t c = 0; c < columns; ++c) {
-          if (value_out) value_out[to + c] = static_cast<T>(value[c]);
-          index_out[to + c] = index[c];
-        }
+      if (shape.inner == 1) {
+        const Found<T> found = search_run<T, F, Better>(x + start, shape.size);
+        value[0] = found.value;
+        index[0] = found.index;
+      } else {
+        search_columns<T, Better>(x + start, shape.size, shape.inner, columns, value, index);
+      }
+      for (int64_t c = 0; c < columns; ++c) {
+        if (value_out) value_out[to + c] = static_cast<T>(value[c]);
+        index_out[to + c] = index[c];
       }
     });
   }

@@ -2,7 +2,9 @@
 #pragma once
 #include <algorithm>
 
+#include "core/ops/reduce/along_dim.h"
 #include "core/tensor.h"
+#include "core/threads/parallel.h"
 
 namespace rush::cpu {
 
@@ -134,6 +136,20 @@ void run(const ErasedFunctor& functor, const void* f, const void* sink, const Te
          IntArrayRef dims);
 
 }  // namespace reduce
+
+// Calls body(first element, columns, first column's number) for every tile of at most `width` columns of lines, and of
+// `grain` elements or more in a thread.
+template <int64_t width, class Body>
+void for_tiles(const AlongDim& shape, int64_t grain, const Body& body) {
+  const int64_t tiles = (shape.inner + width - 1) / width;
+  const int64_t work = std::max<int64_t>(1, shape.size * std::min(width, shape.inner));
+  parallel_for(0, shape.outer * tiles, std::max<int64_t>(1, grain / work), [&](int64_t begin, int64_t end) {
+    for (; begin < end; ++begin) {
+      const int64_t outer = begin / tiles, first = begin % tiles * width;
+      body(outer * shape.size * shape.inner + first, std::min(width, shape.inner - first), outer * shape.inner + first);
+    }
+  });
+}
 
 // Reduces `dims` of `input` with f. write(offset, acc) stores the accumulator of the output element at `offset`; it is
 // called from several threads, once for each element.

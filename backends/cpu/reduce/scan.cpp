@@ -2,6 +2,7 @@
 #include "core/ops/reduce/scan.h"
 
 #include "backends/cpu/loops.h"
+#include "backends/cpu/reduce/reduce_loops.h"
 #include "backends/cpu/register.h"
 #include "backends/functors/scan.h"
 
@@ -9,27 +10,14 @@ namespace rush::cpu {
 
 namespace {
 
-constexpr int64_t kTile = 64;  // columns
-
-// Calls line(first element, columns) for every tile of columns that are scanned side by side.
-template <class Line>
-void for_tiles(const AlongDim& shape, const Line& line) {
-  const int64_t tiles = (shape.inner + kTile - 1) / kTile;
-  const int64_t work = std::max<int64_t>(1, shape.size * std::min(kTile, shape.inner));
-  parallel_for(0, shape.outer * tiles, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
-    for (; begin < end; ++begin) {
-      const int64_t first = begin % tiles * kTile;
-      line(begin / tiles * shape.size * shape.inner + first, std::min(kTile, shape.inner - first));
-    }
-  });
-}
+constexpr int64_t kTile = 64;  // columns that are scanned side by side
 
 template <class T, class Out, class F>
 void scan_to(const F& f, const Tensor& output, const Tensor& input, const AlongDim& shape) {
   using Acc = typename F::Acc;
   const T* x = input.const_data_ptr<T>();
   Out* out = output.data_ptr<Out>();
-  for_tiles(shape, [&](int64_t start, int64_t columns) {
+  for_tiles<kTile>(shape, kGrain, [&](int64_t start, int64_t columns, int64_t) {
     if (shape.inner == 1) {
       Acc acc = f.identity();
       for (int64_t i = start; i < start + shape.size; ++i) {
@@ -88,7 +76,7 @@ struct ExtremeScan {
     T* value = values.data_ptr<T>();
     int64_t* index = indices.data_ptr<int64_t>();
     if (shape.size == 0) return;
-    for_tiles(shape, [&](int64_t start, int64_t columns) {
+    for_tiles<kTile>(shape, kGrain, [&](int64_t start, int64_t columns, int64_t) {
       T best[kTile];
       int64_t at[kTile] = {};
       std::copy_n(x + start, columns, best);
