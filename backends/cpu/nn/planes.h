@@ -30,6 +30,23 @@ void for_each_plane_part(int64_t outer, int64_t inner, int64_t cost, const Body&
   });
 }
 
+// Calls body(plane, d, h) for every row of outputs of a pooling or a resizing. `cost` is the work of a row, in
+// elements.
+template <class Geometry, class Body>
+void for_each_output_row(const Geometry& g, int64_t cost, const Body& body) {
+  const int64_t depth = g.axis[0].output, height = g.axis[1].output;
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(cost, 1));
+  parallel_for(0, g.outer * depth * height, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) body(row / (depth * height), row / height % depth, row % height);
+  });
+}
+
+// The number of a row's first element.
+template <class Geometry>
+int64_t output_row(const Geometry& g, int64_t plane, int64_t d, int64_t h) {
+  return ((plane * g.axis[0].output + d) * g.axis[1].output + h) * g.axis[2].output * g.inner;
+}
+
 // The sums of one part of a plane, zero at first, in the type that arithmetic on T is done in. They are in the plane
 // when `store` returns.
 template <class T>

@@ -50,15 +50,10 @@ void for_each_window_row(const PoolGeometry& g, int64_t d, int64_t h, const Body
   }
 }
 
-// Calls body(plane, d, h) for every row of outputs.
-template <class Body>
-void for_each_output_row(const PoolGeometry& g, const Body& body) {
-  const int64_t depth = g.axis[0].output, height = g.axis[1].output;
-  const int64_t taps = (g.input_plane() + g.output_plane()) / std::max<int64_t>(depth * height, 1) + 1;
-  const int64_t grain = std::max<int64_t>(1, kGrain / (taps * g.inner));
-  parallel_for(0, g.outer * depth * height, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) body(row / (depth * height), row / height % depth, row % height);
-  });
+// The work of a row of outputs, in elements.
+int64_t row_cost(const PoolGeometry& g) {
+  const int64_t rows = g.axis[0].output * g.axis[1].output;
+  return ((g.input_plane() + g.output_plane()) / std::max<int64_t>(rows, 1) + 1) * g.inner;
 }
 
 template <class T>
@@ -137,9 +132,9 @@ struct MaxPoolLoop {
     int64_t* at = indices.data_ptr<int64_t>();
     const int64_t row_size = g.axis[2].output * g.inner;
     const bool taps = by_tap(g) && g.input_plane() <= std::numeric_limits<int32_t>::max();
-    for_each_output_row(g, [&](int64_t plane, int64_t d, int64_t h) {
+    for_each_output_row(g, row_cost(g), [&](int64_t plane, int64_t d, int64_t h) {
       static thread_local std::vector<int32_t> where;
-      const int64_t row = ((plane * g.axis[0].output + d) * g.axis[1].output + h) * row_size;
+      const int64_t row = output_row(g, plane, d, h);
       const T* from = in + plane * g.input_plane() * g.inner;
       if constexpr (std::is_floating_point_v<T>) {
         if (taps) {
@@ -216,9 +211,9 @@ void adaptive_avg_pool3d_rounded(const Tensor& output, const Tensor& input, cons
   const T* in = input.data_ptr<T>();
   T* out = output.data_ptr<T>();
   const PoolAxis &depth = g.axis[0], &height = g.axis[1], &width = g.axis[2];
-  for_each_output_row(g, [&](int64_t plane, int64_t d, int64_t h) {
+  for_each_output_row(g, row_cost(g), [&](int64_t plane, int64_t d, int64_t h) {
     const T* from = in + plane * g.input_plane() * g.inner;
-    T* to = out + ((plane * depth.output + d) * height.output + h) * width.output * g.inner;
+    T* to = out + output_row(g, plane, d, h);
     for (int64_t w = 0; w < width.output; ++w) {
       for (int64_t c = 0; c < g.inner; ++c) {
         T sum(0.0f);
@@ -246,12 +241,12 @@ struct AvgPoolLoop {
     const T* in = input.data_ptr<T>();
     T* out = output.data_ptr<T>();
     const int64_t width = g.axis[2].output;
-    for_each_output_row(g, [&](int64_t plane, int64_t d, int64_t h) {
+    for_each_output_row(g, row_cost(g), [&](int64_t plane, int64_t d, int64_t h) {
       static thread_local std::vector<Math> sums;
       sums.assign(static_cast<size_t>(width * g.inner), Math(0));
       const T* from = in + plane * g.input_plane() * g.inner;
       for_each_window_row(g, d, h, [&](int64_t row) { add_row(from + row * g.inner, g, sums.data()); });
-      T* to = out + ((plane * g.axis[0].output + d) * g.axis[1].output + h) * width * g.inner;
+      T* to = out + output_row(g, plane, d, h);
       for (int64_t w = 0; w < width; ++w) {
         const auto count = static_cast<Math>(divisor(g, d, h, w));
         for (int64_t i = w * g.inner; i < (w + 1) * g.inner; ++i) to[i] = static_cast<T>(sums[i] / count);
@@ -268,11 +263,9 @@ struct AvgPoolBackwardLoop {
     const T* out = grad_output.data_ptr<T>();
     for_each_part(g, [&](const PlanePart& part) {
       PlaneSums<T> sums(in + part.plane * g.input_plane() * g.inner, g.input_plane(), g.inner, part);
-      const T* from = out + part.plane * g.output_plane() * g.inner;
       for (int64_t d = 0; d < g.axis[0].output; ++d) {
         for (int64_t h = 0; h < g.axis[1].output; ++h) {
-          const T* row = from + (d * g.axis[1].output + h) * g.axis[2].output * g.inner;
-          spread_row(row + part.begin, sums, g, divisor, d, h);
+          spread_row(out + output_row(g, part.plane, d, h) + part.begin, sums, g, divisor, d, h);
         }
       }
       sums.store();

@@ -28,20 +28,6 @@ void for_each_source_row(const UpsampleGeometry& g, const std::array<AxisTaps<Ma
   }
 }
 
-// Calls body(plane, d, h) for every output row.
-template <class Body>
-void for_each_output_row(const UpsampleGeometry& g, int64_t cost, const Body& body) {
-  const int64_t depth = g.axis[0].output, height = g.axis[1].output;
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(cost, 1));
-  parallel_for(0, g.outer * depth * height, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) body(row / (depth * height), row / height % depth, row % height);
-  });
-}
-
-int64_t output_row(const UpsampleGeometry& g, int64_t plane, int64_t d, int64_t h) {
-  return ((plane * g.axis[0].output + d) * g.axis[1].output + h) * g.axis[2].output * g.inner;
-}
-
 struct NearestLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, const UpsampleGeometry& g) {
