@@ -42,6 +42,8 @@ struct Block {
 
   bool is_free() const { return !in_use && pending_events == 0; }
   bool is_whole_segment() const { return !before && !after; }
+  // Whether it is all that one call of the driver gave, and so can be returned to it.
+  bool is_driver_allocation() const { return is_whole_segment() && !expandable; }
 };
 
 // Free blocks by size. Sizes are multiples of 512. Up to 32 KiB each size has a list of its own; above, 32 lists share

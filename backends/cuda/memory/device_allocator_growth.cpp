@@ -96,17 +96,15 @@ void DeviceAllocator::release_cached() {
 void DeviceAllocator::release_free_segments(StreamPool& pool) {
   for (Block* block = pool.free.smallest(); block;) {
     Block* next = pool.free.next(block);
-    if (block->is_whole_segment() && !block->expandable) {
-      pool.free.remove(block);
-      release_segment(block);
-    }
+    if (block->is_driver_allocation()) release_segment(block);
     block = next;
   }
   unmap_free_chunks(pool);
 }
 
-// Returns to the driver a segment that is one free block, on no list.
+// Returns to the driver a segment that is one free block.
 void DeviceAllocator::release_segment(Block* block) {
+  block->pool->free.remove(block);
   if (history_.enabled()) note(TraceEntry::Action::SegmentFree, *block, block->size);
   driver_.free(block->data);
   if (order_) foreign_uses_.forget(block->data, block->data + block->size);
@@ -123,11 +121,9 @@ void DeviceAllocator::release_segment(Block* block) {
 bool DeviceAllocator::release_large_enough(StreamPool& pool, size_t size) {
   if (config_.max_split_size == AllocatorConfig().max_split_size || size < kMinLargeAllocation) return false;
   const size_t wanted = std::max(size, config_.max_split_size);
-  const auto releasable_block = [](const Block* block) { return block->is_whole_segment() && !block->expandable; };
   Block* block = pool.free.best_fit(wanted);
-  while (block && !releasable_block(block)) block = pool.free.next(block);
+  while (block && !block->is_driver_allocation()) block = pool.free.next(block);
   if (block) {
-    pool.free.remove(block);
     release_segment(block);
     return true;
   }
@@ -135,11 +131,10 @@ bool DeviceAllocator::release_large_enough(StreamPool& pool, size_t size) {
   while (released < size) {
     Block* largest = nullptr;
     for (Block* each = pool.free.best_fit(std::min(config_.max_split_size, size)); each; each = pool.free.next(each)) {
-      if (releasable_block(each)) largest = each;
+      if (each->is_driver_allocation()) largest = each;
     }
     if (!largest || largest->size < config_.max_split_size) return false;
     released += largest->size;
-    pool.free.remove(largest);
     release_segment(largest);
   }
   return true;
@@ -157,13 +152,12 @@ void DeviceAllocator::collect_garbage(size_t wanted) {
     for (const auto& pool : pools_) {
       if (pool->small || !releasable(*pool)) continue;
       for (Block* block = pool->free.smallest(); block; block = pool->free.next(block)) {
-        if (!block->is_whole_segment() || block->expandable) continue;
+        if (!block->is_driver_allocation()) continue;
         if (!oldest || block->last_used < oldest->last_used) oldest = block;
       }
     }
     if (!oldest) return;
     excess -= static_cast<int64_t>(oldest->size);
-    oldest->pool->free.remove(oldest);
     release_segment(oldest);
   }
 }

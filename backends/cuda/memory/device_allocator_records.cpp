@@ -1,5 +1,6 @@
 // What the allocator tells: counts, history and snapshots; and the memory of its records.
 #include <chrono>
+#include <utility>
 
 #include "backends/cuda/memory/device_allocator.h"
 
@@ -57,20 +58,12 @@ DeviceSnapshot DeviceAllocator::snapshot() const {
   const Lock lock(mutex_);
   DeviceSnapshot snapshot{device_, {}, {history_.entries().begin(), history_.entries().end()}};
   for (const Block* first : segments_) {
-    SegmentInfo segment{reinterpret_cast<uint64_t>(first->data),
-                        0,
-                        0,
-                        0,
-                        0,
-                        first->pool->stream,
-                        first->pool->small,
-                        first->expandable,
-                        first->pool->group,
-                        {}};
+    const StreamPool& pool = *first->pool;
+    const SegmentInfo none{
+        .stream = pool.stream, .small = pool.small, .expandable = first->expandable, .group = pool.group, .blocks = {}};
+    SegmentInfo segment = none;
     const auto finish = [&] {
-      if (!segment.blocks.empty()) snapshot.segments.push_back(segment);
-      segment.blocks.clear();
-      segment.total_size = segment.allocated_size = segment.active_size = segment.requested_size = 0;
+      if (!segment.blocks.empty()) snapshot.segments.push_back(std::exchange(segment, none));
     };
     for (const Block* block = first; block; block = block->after) {
       if (!block->mapped) {

@@ -35,23 +35,25 @@ class ForeignUses {
  public:
   // A later use of the same memory on the same stream stands for the earlier ones.
   void add(ForeignUse use) {
-    erase_if([&](const ForeignUse& known) {
+    std::erase_if(uses_, [&](const ForeignUse& known) {
       return known.begin == use.begin && known.end == use.end && known.moment.stream == use.moment.stream;
     });
     uses_.push_back(std::move(use));
   }
   // Those of the range are over.
   void forget(const char* begin, const char* end) {
-    erase_if([&](const ForeignUse& use) { return use.overlaps(begin, end); });
+    std::erase_if(uses_, [&](const ForeignUse& use) { return use.overlaps(begin, end); });
   }
   // Forgets those of the range that are on `stream`, because it is waited for.
   void forget(const char* begin, const char* end, const Stream& stream) {
-    erase_if([&](const ForeignUse& use) { return use.overlaps(begin, end) && use.moment.stream == stream; });
+    std::erase_if(uses_,
+                  [&](const ForeignUse& use) { return use.overlaps(begin, end) && use.moment.stream == stream; });
   }
   // Whether `stream` is not behind one of the range; forgets those that it is behind.
   bool any_before(const char* begin, const char* end, const Stream& stream, StreamOrder& order) {
-    erase_if([&](const ForeignUse& use) { return use.overlaps(begin, end) && order.is_behind(stream, use.moment); });
-    return std::any_of(uses_.begin(), uses_.end(), [&](const ForeignUse& use) { return use.overlaps(begin, end); });
+    std::erase_if(
+        uses_, [&](const ForeignUse& use) { return use.overlaps(begin, end) && order.is_behind(stream, use.moment); });
+    return std::ranges::any_of(uses_, [&](const ForeignUse& use) { return use.overlaps(begin, end); });
   }
   // Takes those of the range out.
   std::vector<ForeignUse> take(const char* begin, const char* end) {
@@ -64,11 +66,6 @@ class ForeignUses {
   }
 
  private:
-  template <class Predicate>
-  void erase_if(const Predicate& predicate) {
-    uses_.erase(std::remove_if(uses_.begin(), uses_.end(), predicate), uses_.end());
-  }
-
   std::vector<ForeignUse> uses_;
 };
 

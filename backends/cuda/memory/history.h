@@ -48,8 +48,8 @@ struct BlockInfo {
 };
 
 struct SegmentInfo {
-  uint64_t address;
-  size_t total_size, allocated_size, active_size, requested_size;
+  uint64_t address = 0;
+  size_t total_size = 0, allocated_size = 0, active_size = 0, requested_size = 0;
   void* stream;
   bool small, expandable;
   uint64_t group;
