@@ -23,15 +23,9 @@ bool look_up(const char* name, Function& function) {
 }
 
 bool load(Driver& driver) {
-  return look_up("cuGetErrorName", driver.get_error_name) && look_up("cuGetErrorString", driver.get_error_string) &&
-         look_up("cuMemAddressReserve", driver.address_reserve) && look_up("cuMemCreate", driver.mem_create) &&
-         look_up("cuMemRelease", driver.mem_release) && look_up("cuMemMap", driver.mem_map) &&
-         look_up("cuMemUnmap", driver.mem_unmap) && look_up("cuMemSetAccess", driver.set_access) &&
-         look_up("cuMemGetAllocationGranularity", driver.allocation_granularity) &&
-         look_up("cuLaunchKernelEx", driver.launch_kernel_ex) && look_up("cuModuleLoadData", driver.module_load_data) &&
-         look_up("cuModuleGetFunction", driver.module_get_function) &&
-         look_up("cuFuncGetAttribute", driver.func_get_attribute) &&
-         look_up("cuFuncSetAttribute", driver.func_set_attribute);
+#define RUSH_AND_LOOK_UP(function, member) &&look_up(#function, driver.member)
+  return true RUSH_FORALL_DRIVER_FUNCTIONS(RUSH_AND_LOOK_UP);
+#undef RUSH_AND_LOOK_UP
 }
 
 }  // namespace

@@ -5,21 +5,19 @@
 
 namespace rush::cuda {
 
+// clang-format off
+#define RUSH_FORALL_DRIVER_FUNCTIONS(X)                                                                                \
+  X(cuGetErrorName, get_error_name) X(cuGetErrorString, get_error_string)                                              \
+  X(cuMemAddressReserve, address_reserve) X(cuMemCreate, mem_create) X(cuMemRelease, mem_release)                      \
+  X(cuMemMap, mem_map) X(cuMemUnmap, mem_unmap) X(cuMemSetAccess, set_access)                                          \
+  X(cuMemGetAllocationGranularity, allocation_granularity) X(cuLaunchKernelEx, launch_kernel_ex)                       \
+  X(cuModuleLoadData, module_load_data) X(cuModuleGetFunction, module_get_function)                                    \
+  X(cuFuncGetAttribute, func_get_attribute) X(cuFuncSetAttribute, func_set_attribute)
+// clang-format on
 struct Driver {
-  decltype(&::cuGetErrorName) get_error_name;
-  decltype(&::cuGetErrorString) get_error_string;
-  decltype(&::cuMemAddressReserve) address_reserve;
-  decltype(&::cuMemCreate) mem_create;
-  decltype(&::cuMemRelease) mem_release;
-  decltype(&::cuMemMap) mem_map;
-  decltype(&::cuMemUnmap) mem_unmap;
-  decltype(&::cuMemSetAccess) set_access;
-  decltype(&::cuMemGetAllocationGranularity) allocation_granularity;
-  decltype(&::cuLaunchKernelEx) launch_kernel_ex;
-  decltype(&::cuModuleLoadData) module_load_data;
-  decltype(&::cuModuleGetFunction) module_get_function;
-  decltype(&::cuFuncGetAttribute) func_get_attribute;
-  decltype(&::cuFuncSetAttribute) func_set_attribute;
+#define RUSH_DECLARE(function, member) decltype(&::function) member;
+  RUSH_FORALL_DRIVER_FUNCTIONS(RUSH_DECLARE)
+#undef RUSH_DECLARE
 };
 
 // Null without a driver.
