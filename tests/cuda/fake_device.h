@@ -39,7 +39,6 @@ class FakeDriver final : public MemoryDriver {
     live.erase(data);
   }
   MemoryInfo info() override { return {total_ - used, total_}; }
-  void synchronize() override {}
 
   void* record_event(void* stream) override {
     events.push_back(stream);

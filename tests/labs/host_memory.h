@@ -34,7 +34,6 @@ class HostMemory final : public cuda::MemoryDriver {
     std::free(data);
   }
   MemoryInfo info() override { return {total_ - used_, total_}; }
-  void synchronize() override {}
 
   // Events have numbers from 1 on.
   void* record_event(void* stream) override {

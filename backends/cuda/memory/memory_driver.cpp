@@ -42,10 +42,6 @@ class CudaMemoryDriver final : public MemoryDriver {
     RUSH_CUDA_CHECK(cudaMemGetInfo(&info.free, &info.total));
     return info;
   }
-  void synchronize() override {
-    const DeviceGuard guard(here());
-    check_unless_unloading(cudaDeviceSynchronize());
-  }
 
   void* record_event(void* stream) override {
     const DeviceGuard guard(here());

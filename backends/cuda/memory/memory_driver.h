@@ -15,8 +15,6 @@ class MemoryDriver {
   virtual void* allocate(size_t nbytes) = 0;
   virtual void free(void* data) = 0;
   virtual MemoryInfo info() = 0;
-  // Waits for all work of the device.
-  virtual void synchronize() = 0;
 
   // An event at the end of what the stream has now. It is used up by the first reached() that is true, or by wait().
   virtual void* record_event(void* stream) = 0;
