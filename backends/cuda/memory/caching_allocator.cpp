@@ -3,10 +3,10 @@
 #include <array>
 #include <atomic>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "backends/cuda/graphs/capture.h"
+#include "backends/cuda/memory/context_keeper.h"
 #include "backends/cuda/memory/memory.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/register.h"
@@ -22,7 +22,7 @@ namespace {
 int index_of(Device device) { return device.index >= 0 ? device.index : thread_state.device; }
 
 // The caching allocators of all devices behind the one interface.
-class CachingAllocator final : public Allocator {
+class CachingAllocator final : public ContextKeeper {
  public:
   Allocation allocate_on(Device device, size_t nbytes) override {
     if (nbytes == 0) return {};
@@ -36,23 +36,6 @@ class CachingAllocator final : public Allocator {
     if (!allocation.data) return;
     auto* block = static_cast<Block*>(allocation.context);
     block->allocator->deallocate(block);
-  }
-
-  // For callers that keep no context.
-  void* allocate(size_t nbytes) override {
-    const Allocation allocation = allocate_on(Device(kCUDA), nbytes);
-    const std::lock_guard lock(mutex_);
-    if (allocation.data) without_context_[allocation.data] = allocation.context;
-    return allocation.data;
-  }
-  void deallocate(void* data, size_t nbytes) noexcept override {
-    if (!data) return;
-    void* context = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      context = without_context_.extract(data).mapped();
-    }
-    deallocate(Allocation{data, context}, nbytes);
   }
 
   AllocatorStats stats() const override {
@@ -70,10 +53,6 @@ class CachingAllocator final : public Allocator {
     check_not_capturing("empty_cache");
     for (int device = 0; device < backend_of(kCUDA).device_count(); ++device) device_allocator(device).empty_cache();
   }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<void*, void*> without_context_;
 };
 
 // RUSH_CUDA_ALLOC_CONF=passthrough:True. The driver's free waits for the device, so streams need no care.

@@ -5,11 +5,11 @@
 #include <bit>
 #include <deque>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/graphs/capture.h"
+#include "backends/cuda/memory/context_keeper.h"
 #include "backends/cuda/outside_capture.h"
 #include "core/device/event.h"
 
@@ -27,7 +27,7 @@ struct HostBlock {
   std::vector<Stream> streams;
 };
 
-class PinnedAllocator final : public Allocator {
+class PinnedAllocator final : public ContextKeeper {
  public:
   Allocation allocate_on(Device /*device*/, size_t nbytes) override {
     if (nbytes == 0) return {};
@@ -61,22 +61,6 @@ class PinnedAllocator final : public Allocator {
     } else {
       waiting_.push_back(block);
     }
-  }
-
-  void* allocate(size_t nbytes) override {
-    const Allocation allocation = allocate_on(Device(), nbytes);
-    const std::lock_guard lock(mutex_);
-    if (allocation.data) without_context_[allocation.data] = allocation.context;
-    return allocation.data;
-  }
-  void deallocate(void* data, size_t nbytes) noexcept override {
-    if (!data) return;
-    void* context = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      context = without_context_.extract(data).mapped();
-    }
-    deallocate(Allocation{data, context}, nbytes);
   }
 
   AllocatorStats stats() const override {
@@ -162,7 +146,6 @@ class PinnedAllocator final : public Allocator {
   mutable std::mutex mutex_;
   std::array<std::vector<HostBlock*>, 64> free_;  // by the logarithm of their size
   std::vector<HostBlock*> waiting_;
-  std::unordered_map<void*, void*> without_context_;
   AllocatorStats stats_;
   int64_t system_calls_ = 0;
 };
