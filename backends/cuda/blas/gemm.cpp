@@ -86,15 +86,6 @@ void multiply_vectors(const Product& p, Blas& blas) {
   if (status != CUBLAS_STATUS_SUCCESS) throw_error(status, "cublasDotEx_64");
 }
 
-// c = beta c, the product with K = 0.
-void scale(const Tensor& c, const Scalar& beta) {
-  if (beta.equal(0)) {
-    c.zero_();
-  } else if (!beta.equal(1)) {
-    c.mul_(beta);
-  }
-}
-
 // The operand itself if cuBLAS can read its strides, otherwise a row-major copy.
 Tensor readable(const Tensor& t) { return Matrices(t).readable() ? t : native::clone_contiguous(t); }
 
@@ -188,12 +179,20 @@ class PaddedProduct {
 
 }  // namespace
 
+void scale_result(const Tensor& c, const Scalar& beta) {
+  if (beta.equal(0)) {
+    c.zero_();
+  } else if (!beta.equal(1)) {
+    c.mul_(beta);
+  }
+}
+
 void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   RUSH_CHECK_NOT_IMPLEMENTED(c.scalar_type() != kBool, "gemm: not implemented for bool");
   const bool is_integer = is_integral(c.scalar_type(), true);
   if (c.numel() == 0 || (is_integer && c.device().is_meta())) return;
   if (is_integer) return gemm_integer(c, a, b, beta, alpha);
-  if (a.sizes()[2] == 0) return scale(c, beta);
+  if (a.sizes()[2] == 0) return scale_result(c, beta);
   Tensor target = c;
   if (const PaddedProduct padded(c, a, b); padded.pays()) {
     const Tensor out = padded.result();

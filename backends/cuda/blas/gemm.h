@@ -9,4 +9,7 @@ namespace rush::cuda {
 // a and b have 16 bits, c may be float32, which is the accumulator's type.
 void gemm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);
 
+// c = beta c, the product with no terms.
+void scale_result(const Tensor& c, const Scalar& beta);
+
 }  // namespace rush::cuda

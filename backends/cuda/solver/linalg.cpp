@@ -60,11 +60,6 @@ Tensor transposed(const Tensor& t) {  // (B, n, m) -> (B, m, n)
   return rush::detail::make_view(t, {t.size(0), t.size(2), t.size(1)}, {t.stride(0), t.stride(2), t.stride(1)},
                                  t.storage_offset());
 }
-Tensor row_major_copy(const Tensor& t) {
-  Tensor copy = rush::detail::empty_contiguous(t.sizes(), t.scalar_type(), t.device());
-  native::copy_(copy, t, false);
-  return copy;
-}
 void assign(const Tensor& to, const Tensor& from) {
   Tensor target = to;
   native::copy_(target, from, false);
@@ -110,7 +105,7 @@ LuFactors factor_lu(const Solver& solver, const Tensor& columns, const Tensor& i
 void lu_factor(const Tensor& out, const Tensor& pivots, const Tensor& a, bool pivoting, const Tensor& info) {
   info.zero_();
   if (is_empty(a)) return;
-  const Tensor columns = row_major_copy(transposed(a));
+  const Tensor columns = native::clone_contiguous(transposed(a));
   {
     const Solver solver;
     const LuFactors lu = factor_lu(solver, columns, info, pivoting);
@@ -136,16 +131,16 @@ void inverse(const Tensor& out, const Tensor& a, const Tensor& info) {
   if (is_empty(a)) return;
   set_identity(out);
   const Solver solver;
-  solve_factored(solver, factor_lu(solver, row_major_copy(a), info), out, false);
+  solve_factored(solver, factor_lu(solver, native::clone_contiguous(a), info), out, false);
 }
 
 void solve(const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& info) {
   info.zero_();
   if (is_empty(a)) return;
-  const Tensor columns = row_major_copy(transposed(b));
+  const Tensor columns = native::clone_contiguous(transposed(b));
   {
     const Solver solver;
-    const LuFactors lu = factor_lu(solver, row_major_copy(a), info);
+    const LuFactors lu = factor_lu(solver, native::clone_contiguous(a), info);
     if (!is_empty(b)) solve_factored(solver, lu, columns, true);
   }
   assign(x, transposed(columns));
@@ -200,7 +195,7 @@ struct QrLoop {
       if (q.defined()) set_identity(q);
       return;
     }
-    const Tensor columns = row_major_copy(transposed(a));
+    const Tensor columns = native::clone_contiguous(transposed(a));
     const Tensor tau = rush::detail::empty_contiguous({batch, k}, a.scalar_type(), a.device());
     const Scratch status(sizeof(int32_t));
     {
@@ -253,7 +248,7 @@ struct QrLoop {
 void eigh(const Tensor& values, const Tensor& vectors, const Tensor& a, const Tensor& info) {
   info.zero_();
   if (is_empty(a)) return;
-  const Tensor columns = row_major_copy(a);
+  const Tensor columns = native::clone_contiguous(a);
   const int64_t n = a.size(1);
   const cudaDataType type = data_type(a.scalar_type()), real = data_type(values.scalar_type());
   {
@@ -314,7 +309,7 @@ struct SvdLoop {
     }
     const auto n = static_cast<int>(a.size(1)), m = static_cast<int>(a.size(2)), k = std::min(n, m);
     const int thin = u.size(2) == k && vh.size(1) == k;
-    const Tensor columns = row_major_copy(a);
+    const Tensor columns = native::clone_contiguous(a);
     const Tensor right = rush::detail::empty_contiguous({a.size(0), u.size(2), u.size(1)}, a.scalar_type(), a.device());
     {
       const Solver solver;

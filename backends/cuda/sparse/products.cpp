@@ -6,6 +6,7 @@
 // uses CSR_ALG2, which gives the same bits, too. Each call takes its buffer from the caching allocator, which is cheap,
 // and makes descriptors, which are a few words on the host. Products of 16-bit numbers are summed in float32 and
 // rounded once, as on the CPU.
+#include "backends/cuda/blas/gemm.h"
 #include "backends/cuda/blas/operand.h"
 #include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/memory/scratch.h"
@@ -27,15 +28,6 @@ namespace rush::cuda {
 namespace {
 
 constexpr cusparseOperation_t kAsItIs = CUSPARSE_OPERATION_NON_TRANSPOSE;
-
-// c = beta c: c = beta c + alpha a b if the product has no terms.
-void scale(const Tensor& c, const Scalar& beta) {
-  if (beta.equal(0)) {
-    c.zero_();
-  } else if (!beta.equal(1)) {
-    c.mul_(beta);
-  }
-}
 
 void multiply_vector(const Tensor& c, const CsrMatrix& a, const Tensor& b, const BlasScalar& beta,
                      const BlasScalar& alpha, cudaDataType type) {
@@ -84,7 +76,7 @@ void multiply_matrix(const Tensor& c, const CsrMatrix& a, const Tensor& b, const
 
 void sparse_mm(const Tensor& c, const CsrMatrix& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   if (c.numel() == 0) return;
-  if (a.nnz() == 0) return scale(c, beta);
+  if (a.nnz() == 0) return scale_result(c, beta);
   const ScalarType type = sum_type(c);
   add_to(c, beta, [&](const Tensor& sums) {
     multiply_matrix(sums, {a.crow, a.col, a.values.to(type), a.rows, a.columns}, b.to(type), beta, alpha);
@@ -109,7 +101,7 @@ void sample(const Tensor& values, const CsrMatrix& pattern, const Tensor& a, con
 void sparse_sampled_mm(const Tensor& values, const CsrMatrix& pattern, const Tensor& a, const Tensor& b,
                        const Scalar& beta, const Scalar& alpha) {
   if (values.numel() == 0) return;
-  if (a.size(1) == 0) return scale(values, beta);
+  if (a.size(1) == 0) return scale_result(values, beta);
   const ScalarType type = sum_type(values);
   add_to(values, beta, [&](const Tensor& sums) { sample(sums, pattern, a.to(type), b.to(type), beta, alpha); });
 }
