@@ -8,7 +8,7 @@
 #include "backends/cpu/loops.h"
 #include "backends/cpu/random/random.h"
 #include "backends/cpu/register.h"
-#include "backends/functors/random.h"
+#include "backends/functors/random_kernels.h"
 #include "core/box_muller.h"
 #include "core/ops/nn/dropout.h"
 #include "core/ops/random/random_factories.h"
@@ -39,101 +39,43 @@ void for_words(const PhiloxState& reserved, int64_t n, const Body& body) {
   });
 }
 
-// Double precision takes two words an element, everything narrower one.
-template <class T>
-using math_t = std::conditional_t<std::is_same_v<T, double>, double, float>;
-template <class T>
-constexpr int kWords = std::is_same_v<T, double> ? 2 : 1;
-
-// out[i] = f(element i's words).
-template <class T, int k, class F>
-void fill(const Tensor& out, const PhiloxState& reserved, const F& f) {
-  T* to = out.data_ptr<T>();
-  for_words<4 / k>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
-    for (int64_t i = 0; i < count; ++i) {
-      if constexpr (k == 1) {
-        to[first + i] = static_cast<T>(f(words[i]));
-      } else {
-        to[first + i] = static_cast<T>(f(join_words(words[2 * i], words[2 * i + 1])));
-      }
-    }
-  });
-}
-
-// From a number in (0, 1].
-template <class T, class F>
-void fill_positive(const Tensor& out, const PhiloxState& reserved, const F& f) {
-  fill<T, kWords<T>>(out, reserved, [&](auto bits) { return f(functors::positive_uniform(bits)); });
-}
-
-// From normal numbers with deviation 1, which come in pairs.
-template <class T, class F>
-void fill_normal(const Tensor& out, const PhiloxState& reserved, const F& f) {
-  T* to = out.data_ptr<T>();
-  constexpr int kWordsOfPair = functors::kWordsOfNormalPair<T>;
-  for_words<8 / kWordsOfPair>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
-    for (int64_t i = 0; i < count; i += 2) {
-      const uint32_t* w = words + kWordsOfPair * (i / 2);
-      const auto pair = [&] {
-        if constexpr (kWordsOfPair == 1) {
-          return box_muller(w[0], functors::spread(w[0]));
-        } else if constexpr (kWordsOfPair == 2) {
-          return box_muller(w[0], w[1]);
+// What the loops of backends/functors/random_kernels.h draw with.
+struct Drawing {
+  template <class T, int k, class F>
+  static void words(const char* /*op*/, const Tensor& out, const PhiloxState& reserved, const F& f) {
+    T* to = out.data_ptr<T>();
+    for_words<4 / k>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* word) {
+      for (int64_t i = 0; i < count; ++i) {
+        if constexpr (k == 1) {
+          to[first + i] = static_cast<T>(f(word[i]));
         } else {
-          return box_muller(PhiloxBlock{{w[0], w[1], w[2], w[3]}});
+          to[first + i] = static_cast<T>(f(join_words(word[2 * i], word[2 * i + 1])));
         }
-      }();
-      to[first + i] = static_cast<T>(f(pair.sine));
-      if (i + 1 < count) to[first + i + 1] = static_cast<T>(f(pair.cosine));
-    }
-  });
-}
-
-struct UniformLoop {
-  template <class T>
-  static void run(const Tensor& out, double from, double to, const PhiloxState& reserved) {
-    fill<T, kWords<T>>(out, reserved, functors::UniformOf<T, math_t<T>>(from, to));
+      }
+    });
   }
-};
 
-template <template <class> class F>
-struct NormalLoop {
-  template <class T>
-  static void run(const Tensor& out, double mean, double std, const PhiloxState& reserved) {
-    using M = math_t<T>;
-    fill_normal<T>(out, reserved, F<M>{static_cast<M>(mean), static_cast<M>(std)});
-  }
-};
-
-struct CauchyLoop {
-  template <class T>
-  static void run(const Tensor& out, double median, double sigma, const PhiloxState& reserved) {
-    using M = math_t<T>;
-    fill_positive<T>(out, reserved, functors::Cauchy<M>{static_cast<M>(median), static_cast<M>(sigma)});
-  }
-};
-
-struct ExponentialLoop {
-  template <class T>
-  static void run(const Tensor& out, double lambda, const PhiloxState& reserved) {
-    using M = math_t<T>;
-    fill_positive<T>(out, reserved, functors::Exponential<M>{static_cast<M>(lambda)});
-  }
-};
-
-struct GeometricLoop {
-  template <class T>
-  static void run(const Tensor& out, double p, const PhiloxState& reserved) {
-    using M = math_t<T>;
-    const functors::Geometric<M> trials{static_cast<M>(std::log1p(-p))};
-    fill_positive<T>(out, reserved, functors::GeometricOf<T, M>{trials});
-  }
-};
-
-struct BernoulliLoop {
-  template <class T>
-  static void run(const Tensor& out, double p, const PhiloxState& reserved) {
-    fill<T, 1>(out, reserved, [draw = functors::Bernoulli(p)](uint32_t word) { return draw(word) ? 1.0f : 0.0f; });
+  // Normal numbers come in pairs.
+  template <class T, class F>
+  static void normal(const char* /*op*/, const Tensor& out, const PhiloxState& reserved, const F& f) {
+    T* to = out.data_ptr<T>();
+    constexpr int kWordsOfPair = functors::kWordsOfNormalPair<T>;
+    for_words<8 / kWordsOfPair>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* word) {
+      for (int64_t i = 0; i < count; i += 2) {
+        const uint32_t* w = word + kWordsOfPair * (i / 2);
+        const auto pair = [&] {
+          if constexpr (kWordsOfPair == 1) {
+            return box_muller(w[0], functors::spread(w[0]));
+          } else if constexpr (kWordsOfPair == 2) {
+            return box_muller(w[0], w[1]);
+          } else {
+            return box_muller(PhiloxBlock{{w[0], w[1], w[2], w[3]}});
+          }
+        }();
+        to[first + i] = static_cast<T>(f(pair.sine));
+        if (i + 1 < count) to[first + i + 1] = static_cast<T>(f(pair.cosine));
+      }
+    });
   }
 };
 
@@ -156,15 +98,6 @@ struct BernoulliTensorLoop {
         to[first + i] = static_cast<T>(drawn ? 1.0f : 0.0f);
       }
     });
-  }
-};
-
-struct RandomLoop {
-  template <class T>
-  static void run(const Tensor& out, int64_t from, uint64_t range, const PhiloxState& reserved) {
-    const functors::Integer draw{static_cast<uint64_t>(from), range};
-    if (range != 0 && range <= uint64_t{1} << 32) return fill<T, 1>(out, reserved, draw);
-    fill<T, 2>(out, reserved, draw);
   }
 };
 
@@ -273,15 +206,8 @@ void check_probabilities(const Tensor& p) {
 }
 
 void register_random() {
-  set_by_dtype<kernels::uniform, UniformLoop, RealFloatTypes>(kCPU);
-  set_by_dtype<kernels::normal, NormalLoop<functors::Normal>, RealFloatTypes>(kCPU);
-  set_by_dtype<kernels::log_normal, NormalLoop<functors::LogNormal>, RealFloatTypes>(kCPU);
-  set_by_dtype<kernels::cauchy, CauchyLoop, RealFloatTypes>(kCPU);
-  set_by_dtype<kernels::exponential, ExponentialLoop, RealFloatTypes>(kCPU);
-  set_by_dtype<kernels::geometric, GeometricLoop, RealTypes>(kCPU);
-  set_by_dtype<kernels::bernoulli, BernoulliLoop, RealAndBoolTypes>(kCPU);
+  functors::set_random_kernels<Drawing>(kCPU);
   set_by_dtype<kernels::bernoulli_tensor, BernoulliTensorLoop, RealAndBoolTypes>(kCPU);
-  set_by_dtype<kernels::random, RandomLoop, RealAndBoolTypes>(kCPU);
   kernels::randperm.set(kCPU, randperm);
   set_by_dtype<kernels::multinomial, MultinomialLoop, TypeList<float, double>, 1>(kCPU);
   set_by_dtype<kernels::dropout, DropoutLoop, FloatTypes>(kCPU);

@@ -4,87 +4,12 @@
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
 #include "backends/cuda/kernels/random/random_words.h"
 #include "backends/cuda/kernels/reduce/found_any.h"
-#include "backends/functors/random.h"
+#include "backends/functors/random_kernels.h"
 #include "core/ops/nn/dropout.h"
 
 namespace rush::cuda {
 
 namespace {
-
-struct UniformLoop {
-  template <class T>
-  static void run(const Tensor& out, double from, double to, const PhiloxState& reserved) {
-    draw<T, kDrawWords<T>>("uniform_", out, reserved, functors::UniformOf<T, draw_math_t<T>>(from, to));
-  }
-};
-
-template <template <class> class F>
-struct NormalLoop {
-  template <class T>
-  static void run(const Tensor& out, double mean, double std, const PhiloxState& reserved) {
-    using M = draw_math_t<T>;
-    draw_normal<T>("normal_", out, reserved, F<M>{static_cast<M>(mean), static_cast<M>(std)});
-  }
-};
-
-// f of a number in (0, 1].
-template <class F>
-struct OfPositive {
-  F f;
-  template <class Bits>
-  __device__ auto operator()(Bits bits) const {
-    return f(functors::positive_uniform(bits));
-  }
-};
-template <class T, class F>
-void draw_positive(const char* op, const Tensor& out, const PhiloxState& reserved, const F& f) {
-  draw<T, kDrawWords<T>>(op, out, reserved, OfPositive<F>{f});
-}
-
-struct CauchyLoop {
-  template <class T>
-  static void run(const Tensor& out, double median, double sigma, const PhiloxState& reserved) {
-    using M = draw_math_t<T>;
-    draw_positive<T>("cauchy_", out, reserved, functors::Cauchy<M>{static_cast<M>(median), static_cast<M>(sigma)});
-  }
-};
-
-struct ExponentialLoop {
-  template <class T>
-  static void run(const Tensor& out, double lambda, const PhiloxState& reserved) {
-    using M = draw_math_t<T>;
-    draw_positive<T>("exponential_", out, reserved, functors::Exponential<M>{static_cast<M>(lambda)});
-  }
-};
-
-struct GeometricLoop {
-  template <class T>
-  static void run(const Tensor& out, double p, const PhiloxState& reserved) {
-    using M = draw_math_t<T>;
-    const functors::Geometric<M> trials{static_cast<M>(std::log1p(-p))};
-    draw_positive<T>("geometric_", out, reserved, functors::GeometricOf<T, M>{trials});
-  }
-};
-
-struct OneOrZero {
-  functors::Bernoulli is_one;
-  __device__ float operator()(uint32_t word) const { return is_one(word) ? 1.0f : 0.0f; }
-};
-struct BernoulliLoop {
-  template <class T>
-  static void run(const Tensor& out, double p, const PhiloxState& reserved) {
-    draw<T, 1>("bernoulli_", out, reserved, OneOrZero{functors::Bernoulli(p)});
-  }
-};
-
-struct RandomLoop {
-  template <class T>
-  static void run(const Tensor& out, int64_t from, uint64_t range, const PhiloxState& reserved) {
-    const functors::Integer integer{static_cast<uint64_t>(from), range};
-    if (range != 0 && range <= uint64_t{1} << 32) return draw<T, 1>("random_", out, reserved, integer);
-    draw<T, 2>("random_", out, reserved, integer);
-  }
-};
 
 template <class P>
 struct NoProbability {
@@ -195,15 +120,8 @@ void dropout_backward(TensorIterator& it, double scale) {
 }  // namespace
 
 void register_random() {
-  set_by_dtype<kernels::uniform, UniformLoop, RealFloatTypes>(kCUDA);
-  set_by_dtype<kernels::normal, NormalLoop<functors::Normal>, RealFloatTypes>(kCUDA);
-  set_by_dtype<kernels::log_normal, NormalLoop<functors::LogNormal>, RealFloatTypes>(kCUDA);
-  set_by_dtype<kernels::cauchy, CauchyLoop, RealFloatTypes>(kCUDA);
-  set_by_dtype<kernels::exponential, ExponentialLoop, RealFloatTypes>(kCUDA);
-  set_by_dtype<kernels::geometric, GeometricLoop, RealTypes>(kCUDA);
-  set_by_dtype<kernels::bernoulli, BernoulliLoop, RealAndBoolTypes>(kCUDA);
+  functors::set_random_kernels<Drawing>(kCUDA);
   set_by_dtype<kernels::bernoulli_tensor, BernoulliTensorLoop, RealAndBoolTypes>(kCUDA);
-  set_by_dtype<kernels::random, RandomLoop, RealAndBoolTypes>(kCUDA);
   set_by_dtype<kernels::dropout, DropoutLoop, FloatTypes>(kCUDA);
   kernels::dropout_backward.set(kCUDA, dropout_backward);
 }

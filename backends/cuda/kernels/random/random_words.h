@@ -8,12 +8,6 @@
 
 namespace rush::cuda {
 
-// An element takes two words in double precision, and one in narrower dtypes.
-template <class T>
-using draw_math_t = std::conditional_t<std::is_same_v<T, double>, double, float>;
-template <class T>
-inline constexpr int kDrawWords = std::is_same_v<T, double> ? 2 : 1;
-
 // Whether `data` can be written kElements at a time.
 template <int kElements, class T>
 bool can_store(const T* data) {
@@ -108,16 +102,16 @@ void launch_draw(const char* op, const Tensor& out, const PhiloxState& reserved,
                 reserved, can_store<Drawer::kElements>(data));
 }
 
-// out[i] = f(element i's k words)
-template <class T, int k, class F>
-void draw(const char* op, const Tensor& out, const PhiloxState& reserved, const F& f) {
-  launch_draw<T>(op, out, reserved, Draw<T, k, F>{f});
-}
-
-// out[i] = f(a normal number)
-template <class T, class F>
-void draw_normal(const char* op, const Tensor& out, const PhiloxState& reserved, const F& f) {
-  launch_draw<T>(op, out, reserved, DrawNormal<T, F>{f});
-}
+// What the loops of backends/functors/random_kernels.h draw with.
+struct Drawing {
+  template <class T, int k, class F>
+  static void words(const char* op, const Tensor& out, const PhiloxState& reserved, const F& f) {
+    launch_draw<T>(op, out, reserved, Draw<T, k, F>{f});
+  }
+  template <class T, class F>
+  static void normal(const char* op, const Tensor& out, const PhiloxState& reserved, const F& f) {
+    launch_draw<T>(op, out, reserved, DrawNormal<T, F>{f});
+  }
+};
 
 }  // namespace rush::cuda
