@@ -10,6 +10,11 @@ int index_of(int64_t device) {
   RUSH_CHECK_VALUE(device >= -1 && device < 128, "there is no CUDA device ", device);
   return concrete_device(Device(kCUDA, static_cast<int>(device))).index;
 }
+void seed_generator(Device device, uint64_t seed) {
+  Generator generator = default_generator(device);
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
 }  // namespace
 
 int64_t device_count() {
@@ -24,17 +29,12 @@ DeviceProperties get_device_properties(int64_t device) { return runtime().proper
 MemoryInfo mem_get_info(int64_t device) { return runtime().memory_info(index_of(device)); }
 
 void manual_seed(uint64_t seed) {
-  if (!is_available()) return;
-  Generator generator = default_generator(kCUDA);
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_current_seed(seed);
+  if (is_available()) seed_generator(kCUDA, seed);
 }
 
 void manual_seed_all(uint64_t seed) {
   for (int64_t device = 0; device < device_count(); ++device) {
-    Generator generator = default_generator(Device(kCUDA, static_cast<int>(device)));
-    const std::lock_guard<std::mutex> lock(generator.mutex());
-    generator.set_current_seed(seed);
+    seed_generator(Device(kCUDA, static_cast<int>(device)), seed);
   }
 }
 
