@@ -9,9 +9,7 @@
 #include "core/macros.h"
 #include "core/ops/optim/optim.h"
 
-namespace rush {
-
-namespace functors {
+namespace rush::functors {
 
 // torch.optim.Adadelta (Zeiler, "ADADELTA: an adaptive learning rate method", 2012):
 //   g <- +-g + weight_decay p
@@ -339,5 +337,4 @@ void with_step_functors(const typename Rule::Step& step, TensorList params, cons
   with_states<Functor, Math>(step, states, [&](const auto&... used) { run(step_of, used...); });
 }
 
-}  // namespace functors
-}  // namespace rush
+}  // namespace rush::functors

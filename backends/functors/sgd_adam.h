@@ -4,8 +4,7 @@
 
 #include "backends/functors/steps.h"
 
-namespace rush {
-namespace functors {
+namespace rush::functors {
 
 // torch.optim.SGD:
 //   g <- +-g + weight_decay p
@@ -91,5 +90,4 @@ struct Adam {
   RUSH_HD void move(Math& p, Math m, Math v) const { p -= step_size * m / (std::sqrt(v) / root_correction + eps); }
 };
 
-}  // namespace functors
-}  // namespace rush
+}  // namespace rush::functors

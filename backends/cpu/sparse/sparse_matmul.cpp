@@ -211,7 +211,7 @@ struct GustavsonLoop {
   static constexpr int64_t kRowsGrain = 4096;
 };
 
-template <template <class> class Loop, class... Args>
+template <template <class> class Loop>
 auto by_index_type(const Tensor& col, ScalarType dtype, const char* op) {
   return col.scalar_type() == kInt32 ? pick<Loop<int32_t>>(FloatTypes(), dtype, op)
                                      : pick<Loop<int64_t>>(FloatTypes(), dtype, op);
