@@ -92,8 +92,7 @@ void FreeRanges::put(char* data, size_t size, uint64_t now) noexcept {
 
 void FreeRanges::insert(const Range& freed) noexcept {
   RUSH_POISON(freed.data, freed.size);
-  const auto after = std::lower_bound(ranges_.begin(), ranges_.end(), freed.data,
-                                      [](const Range& range, const char* at) { return range.data < at; });
+  const auto after = std::ranges::lower_bound(ranges_, freed.data, {}, &Range::data);
   const bool follows = after != ranges_.begin() && std::prev(after)->end() == freed.data;
   const bool precedes = after != ranges_.end() && freed.end() == after->data;
   if (follows) {
@@ -117,7 +116,7 @@ void FreeRanges::append(char* data, size_t size, uint64_t now) noexcept {
 }
 
 void FreeRanges::settle() noexcept {
-  std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) { return a.data < b.data; });
+  std::ranges::sort(ranges_, {}, &Range::data);
   size_t kept = 0;
   for (size_t i = 1; i < ranges_.size(); ++i) {
     if (ranges_[kept].end() == ranges_[i].data) {

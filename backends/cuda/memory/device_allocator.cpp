@@ -210,7 +210,7 @@ void DeviceAllocator::record_stream(Block* block, void* stream) {
 void DeviceAllocator::record_uses(Block* block) {
   for (void* stream : std::exchange(block->streams, {})) {
     void* event = driver_.record_event(stream);
-    auto at = std::find_if(pending_.begin(), pending_.end(), [&](const StreamUses& s) { return s.stream == stream; });
+    auto at = std::ranges::find(pending_, stream, &StreamUses::stream);
     if (at == pending_.end()) at = pending_.insert(pending_.end(), {stream, {}});
     at->uses.push_back({event, block});
     ++pending_count_;

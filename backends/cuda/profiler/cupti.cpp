@@ -335,8 +335,7 @@ class CuptiSource final : public profiler::ActivitySource {
 
   static void read_call(const CUpti_ActivityAPI& record, const std::vector<Call>& calls, const char* category,
                         std::vector<Activity>& out) {
-    const auto call = std::lower_bound(calls.begin(), calls.end(), record.cbid,
-                                       [](const Call& each, CUpti_CallbackId id) { return each.id < id; });
+    const auto call = std::ranges::lower_bound(calls, record.cbid, {}, &Call::id);
     if (call == calls.end() || call->id != record.cbid) return;
     Activity& activity = out.emplace_back();
     activity.kind = kind_of(call->name);
