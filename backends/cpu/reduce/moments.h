@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "backends/functors/optional_data.h"
 #include "core/tensor.h"
 #include "core/threads/parallel.h"
 
@@ -96,12 +97,6 @@ std::vector<double> sum_over_rows(int64_t rows, int64_t width, int64_t cost, con
     for (int64_t i = 0; i < width; ++i) totals[i] += totals[part * width + i];
   }
   return totals;
-}
-
-// The data of a tensor that may be undefined.
-template <class T>
-T* data_or_null(const Tensor& t) {
-  return t.defined() ? t.data_ptr<T>() : nullptr;
 }
 
 }  // namespace rush::cpu

@@ -1,8 +1,8 @@
 // A sum and its layer norm in one pass, see Note [Rows in registers]: of three dtypes at most, the sum's and first
 // addend's, and that of the second addend and the result. The gradient is with layer norm's.
-#include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #include "backends/cuda/kernels/rows.h"
+#include "backends/functors/optional_data.h"
 #include "backends/functors/random.h"
 #include "core/ops/nn/fused.h"
 

@@ -1,6 +1,6 @@
 // The gradients of layer norm of a sum: see layer_norm_backward.h.
 #include "backends/cuda/kernels/nn/layer_norm_backward.h"
-#include "backends/cuda/kernels/optional_data.h"
+#include "backends/functors/optional_data.h"
 #include "core/ops/nn/fused.h"
 
 namespace rush::cuda {

@@ -2,9 +2,9 @@
 // reduction engine and the rest element by element.
 #include "backends/cuda/dnn/batch_norm.h"
 #include "backends/cuda/kernels/nn/batch_norm_rows.h"
-#include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce/reduce_engine.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
+#include "backends/functors/optional_data.h"
 #include "backends/functors/reduce.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/nn/running_statistics.h"

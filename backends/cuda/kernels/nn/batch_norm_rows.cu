@@ -10,8 +10,8 @@
 
 #include "backends/cuda/device_properties.h"
 #include "backends/cuda/kernels/launch.h"
-#include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/memory/scratch.h"
+#include "backends/functors/optional_data.h"
 
 namespace rush::cuda {
 

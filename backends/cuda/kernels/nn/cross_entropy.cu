@@ -1,10 +1,10 @@
 // Fused cross entropy of scores (samples, classes): Note [Fused cross entropy]. A row of threads computes a sample.
 #include "backends/cuda/device_assert.h"
 #include "backends/cuda/kernels/nn/class_loss.h"
-#include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce/online_sum.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #include "backends/cuda/kernels/rows.h"
+#include "backends/functors/optional_data.h"
 #include "backends/functors/reduce.h"
 #include "core/ops/factory/factories.h"
 

@@ -1,7 +1,7 @@
 // Group norm: the reduction engine computes the statistics of each group, and the rest is element-wise.
-#include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce/reduce_engine.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
+#include "backends/functors/optional_data.h"
 #include "backends/functors/reduce.h"
 #include "core/ops/nn/norm.h"
 

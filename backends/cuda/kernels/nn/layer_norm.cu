@@ -1,9 +1,9 @@
 // The forward pass of layer norm and RMS norm. A row stays in registers, see Note [Rows in registers]; for longer rows,
 // a reduction computes the moments, and the rest is element-wise.
-#include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/reduce/reduce_engine.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #include "backends/cuda/kernels/rows.h"
+#include "backends/functors/optional_data.h"
 #include "backends/functors/reduce.h"
 #include "core/ops/nn/norm.h"
 

@@ -1,7 +1,7 @@
 // Layer norm and RMS norm, backward: see layer_norm_backward.h. Rows too long for registers are reduced, and read
 // again.
 #include "backends/cuda/kernels/nn/layer_norm_backward.h"
-#include "backends/cuda/kernels/optional_data.h"
+#include "backends/functors/optional_data.h"
 #include "core/ops/nn/norm.h"
 
 namespace rush::cuda {

@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "backends/cuda/kernels/optim/many_tensors.h"
-#include "backends/cuda/kernels/optional_data.h"
 #include "backends/cuda/kernels/pick.h"
 #include "backends/cuda/register.h"
 #include "backends/functors/optim.h"
+#include "backends/functors/optional_data.h"
 
 namespace rush::cuda {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include "core/tensor.h"
 
-namespace rush::cuda {
+namespace rush {
 
 // The data of a tensor that may be undefined.
 template <class T>
@@ -9,4 +9,4 @@ T* data_or_null(const Tensor& t) {
   return t.defined() ? t.data_ptr<T>() : nullptr;
 }
 
-}  // namespace rush::cuda
+}  // namespace rush
