@@ -14,6 +14,13 @@ struct ReduceDim {
 };
 using ReduceDims = InlineVector<ReduceDim, 5>;
 
+// How many elements of `input` an output that `dims` are reduced into stands for.
+inline int64_t elements_each(const Tensor& input, IntArrayRef dims) {
+  int64_t count = 1;
+  for (int64_t d : dims) count *= input.size(d);
+  return count;
+}
+
 // Those of `input`, of which `dims` are reduced into `output`, of as many dimensions.
 inline ReduceDims reduce_dims_of(const Tensor& output, const Tensor& input, IntArrayRef dims) {
   ReduceDims all;

@@ -5,6 +5,7 @@
 #include "backends/cpu/reduce/reduce_loops.h"
 #include "backends/cpu/register.h"
 #include "backends/functors/reduce.h"
+#include "backends/functors/reduce_dims.h"
 
 namespace rush::cpu {
 
@@ -27,10 +28,9 @@ struct MeanLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, IntArrayRef dims) {
     using Math = opmath_t<T>;
-    int64_t count = 1;
-    for (int64_t d : dims) count *= input.sizes()[d];
     using Real = typename functors::RealPart<Math>::type;
-    reduce_to<T, T>(functors::Mean<Math>(Math(static_cast<Real>(count))), output, input, dims);
+    const Math count(static_cast<Real>(functors::elements_each(input, dims)));
+    reduce_to<T, T>(functors::Mean<Math>(count), output, input, dims);
   }
 };
 
@@ -47,8 +47,7 @@ enum class Ask { HowMany, Any, All };
 struct CountLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, IntArrayRef dims, Ask ask) {
-    int64_t all = 1;
-    for (int64_t d : dims) all *= input.sizes()[d];
+    const int64_t all = functors::elements_each(input, dims);
     void* out = output.data_ptr();
     reduce_with<T>(functors::CountNonzero<opmath_t<T>>(), output, input, dims, [=](int64_t at, int64_t count) {
       if (ask == Ask::HowMany) {

@@ -9,12 +9,6 @@ namespace rush::cuda {
 
 namespace {
 
-int64_t elements_each(const Tensor& input, IntArrayRef dims) {
-  int64_t count = 1;
-  for (int64_t d : dims) count *= input.size(d);
-  return count;
-}
-
 // Integers and bool are summed as int64, everything else in its own type.
 struct SumLoop {
   template <class T>
@@ -36,7 +30,7 @@ struct MeanLoop {
   static void run(const Tensor& output, const Tensor& input, IntArrayRef dims) {
     using Math = opmath_t<T>;
     using Real = typename functors::RealPart<Math>::type;
-    const Math count(static_cast<Real>(elements_each(input, dims)));
+    const Math count(static_cast<Real>(functors::elements_each(input, dims)));
     reduce_to<T, T>("mean", functors::Mean<Math>(count), output, input, dims);
   }
 };

@@ -37,10 +37,8 @@ struct StoreAnswer {
 struct CountLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, IntArrayRef dims, Ask ask) {
-    int64_t all = 1;
-    for (int64_t d : dims) all *= input.size(d);
     reduce_with<T>("count_nonzero", functors::CountNonzero<opmath_t<T>>(), output, input, dims,
-                   StoreAnswer{output.data_ptr(), ask, all});
+                   StoreAnswer{output.data_ptr(), ask, functors::elements_each(input, dims)});
   }
 };
 
