@@ -17,6 +17,9 @@
 #include "core/dispatch/schema.h"
 #include "core/dispatch/value_tensors.h"
 #include "core/ops/factory/factories.h"
+#include "core/ops/index/gather.h"
+#include "core/ops/index/index.h"
+#include "core/ops/index/index_select.h"
 #include "core/ops/view/item.h"
 #include "core/ops/view/view.h"
 #include "core/print/bracketed.h"
@@ -82,21 +85,13 @@ bool is_generator(const Value& value) { return value.is<Generator>() && value.as
 
 // Whether the sizes of what the operator gives depend on what its arguments hold: a graph has one size for each tensor.
 bool has_sizes_of_values(const OpBase& op, const std::vector<Graph::Argument>& arguments, const Graph& graph) {
-  static constexpr std::string_view kAlways[] = {"aten::nonzero",
-                                                 "aten::masked_select",
-                                                 "aten::_unique",
-                                                 "aten::_unique2",
-                                                 "aten::unique_dim",
-                                                 "aten::bincount",
-                                                 "aten::unique_consecutive",
-                                                 "aten::unique_dim_consecutive"};
-  if (std::ranges::find(kAlways, op.name()) != std::end(kAlways)) return true;
-  if (op.name() == "aten::repeat_interleave.Tensor") return arguments[1].value.is_none();
-  if (op.name() == "aten::one_hot") return arguments[1].value.as<int64_t>() < 0;
-  const auto is_mask = [&](Graph::Id id) {
+  if (!op.has_tag(Tag::DynamicOutputShape)) return false;
+  if (&op == &ops::repeat_interleave_Tensor) return arguments[1].value.is_none();
+  if (&op == &ops::one_hot) return arguments[1].value.as<int64_t>() < 0;
+  if (&op != &ops::index) return true;
+  return std::ranges::any_of(arguments[1].tensors, [&](Graph::Id id) {  // masks
     return id != Graph::kNone && (graph.info(id).dtype == kBool || graph.info(id).dtype == kUInt8);
-  };
-  return op.name() == "aten::index.Tensor" && std::ranges::any_of(arguments[1].tensors, is_mask);
+  });
 }
 
 // Whether the call made none of the tensors from number `first_new` on: its results are its arguments, or views that

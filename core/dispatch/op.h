@@ -63,9 +63,10 @@ inline constinit bool wait_for_each_call = false;
 
 // What a schema does not say of an operator.
 enum class Tag : uint8_t {
-  AnyDevice = 1,       // its tensors may lie on several devices: copies, and what takes sizes or positions on the CPU
-  TakesUndefined = 2,  // tensors may be undefined that ATen's schema does not call optional
-  Collective = 4,      // it meets the same call of other processes
+  AnyDevice = 1,           // its tensors may lie on several devices: copies, what takes sizes or positions on the CPU
+  TakesUndefined = 2,      // tensors may be undefined that ATen's schema does not call optional
+  Collective = 4,          // it meets the same call of other processes
+  DynamicOutputShape = 8,  // the sizes of its results may depend on the values of its tensors
 };
 
 // What serves a key for operators of any signature, see Registry::fallback. It is given the call's keys; it takes the

@@ -40,7 +40,8 @@ inline constinit Op<Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&,
 inline constinit Op<Tensor&(Tensor&, int64_t, const Tensor&, const Tensor&, std::string_view, bool)> scatter_reduce_{
     "aten::scatter_reduce_.two(Tensor(a!) self, int dim, Tensor index, Tensor src, str reduce, *, bool "
     "include_self=True) -> Tensor(a!)"};
-inline constinit Op<Tensor(const Tensor&, int64_t)> one_hot{"aten::one_hot(Tensor self, int num_classes=-1) -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, int64_t)> one_hot{"aten::one_hot(Tensor self, int num_classes=-1) -> Tensor",
+                                                            {Tag::DynamicOutputShape}};
 }  // namespace ops
 
 /// out[i][j][k] = self[i][index[i][j][k]][k] for dim 1, and so on: the shape of `index`, which has self's dimensions

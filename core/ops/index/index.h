@@ -7,7 +7,7 @@ namespace rush {
 
 namespace ops {
 inline constinit Op<Tensor(const Tensor&, OptionalTensorList)> index{
-    "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", {Tag::AnyDevice}};
+    "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", {Tag::AnyDevice, Tag::DynamicOutputShape}};
 inline constinit Op<Tensor&(Tensor&, OptionalTensorList, const Tensor&, bool)> index_put_{
     "aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
     {Tag::AnyDevice}};

@@ -26,7 +26,7 @@ inline constinit Op<Tensor&(Tensor&, int64_t, const Tensor&, const Scalar&)> ind
 inline constinit Op<Tensor&(Tensor&, int64_t, const Tensor&, const Tensor&)> index_fill__int_Tensor{
     "aten::index_fill_.int_Tensor(Tensor(a!) self, int dim, Tensor index, Tensor value) -> Tensor(a!)"};
 inline constinit Op<Tensor(const Tensor&, std::optional<int64_t>)> repeat_interleave_Tensor{
-    "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor"};
+    "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor", {Tag::DynamicOutputShape}};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, std::optional<int64_t>, std::optional<int64_t>)>
     repeat_interleave{
         "aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) "

@@ -7,10 +7,12 @@
 namespace rush {
 
 namespace ops {
-inline constinit Op<Tensor(const Tensor&)> nonzero{"aten::nonzero(Tensor self) -> Tensor"};
-inline constinit Op<std::vector<Tensor>(const Tensor&)> nonzero_numpy{"aten::nonzero_numpy(Tensor self) -> Tensor[]"};
-inline constinit Op<Tensor(const Tensor&)> argwhere{"aten::argwhere(Tensor self) -> Tensor"};
-inline constinit Op<std::vector<Tensor>(const Tensor&)> where_nonzero{"aten::where(Tensor condition) -> Tensor[]"};
+inline constinit Op<Tensor(const Tensor&)> nonzero{"aten::nonzero(Tensor self) -> Tensor", {Tag::DynamicOutputShape}};
+inline constinit Op<std::vector<Tensor>(const Tensor&)> nonzero_numpy{"aten::nonzero_numpy(Tensor self) -> Tensor[]",
+                                                                      {Tag::DynamicOutputShape}};
+inline constinit Op<Tensor(const Tensor&)> argwhere{"aten::argwhere(Tensor self) -> Tensor", {Tag::DynamicOutputShape}};
+inline constinit Op<std::vector<Tensor>(const Tensor&)> where_nonzero{"aten::where(Tensor condition) -> Tensor[]",
+                                                                      {Tag::DynamicOutputShape}};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, const Scalar&)> masked_fill_Scalar{
     "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&)> masked_fill{
@@ -20,7 +22,7 @@ inline constinit Op<Tensor&(Tensor&, const Tensor&, const Scalar&)> masked_fill_
 inline constinit Op<Tensor&(Tensor&, const Tensor&, const Tensor&)> masked_fill_{
     "aten::masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)"};
 inline constinit Op<Tensor(const Tensor&, const Tensor&)> masked_select{
-    "aten::masked_select(Tensor self, Tensor mask) -> Tensor"};
+    "aten::masked_select(Tensor self, Tensor mask) -> Tensor", {Tag::DynamicOutputShape}};
 inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&)> masked_scatter{
     "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"};
 inline constinit Op<Tensor&(Tensor&, const Tensor&, const Tensor&)> masked_scatter_{

@@ -9,7 +9,7 @@ namespace ops {
 inline constinit Op<Tensor(const Tensor&, int64_t, const Scalar&, const Scalar&)> histc{
     "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, const std::optional<Tensor>&, int64_t)> bincount{
-    "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"};
+    "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", {Tag::DynamicOutputShape}};
 }  // namespace ops
 
 /// Counts of elements in `bins` intervals of one width between min and max, in self's dtype; the last one includes max.

@@ -11,19 +11,24 @@ namespace ops {
 using TensorTriple = std::tuple<Tensor, Tensor, Tensor>;
 
 inline constinit Op<std::tuple<Tensor, Tensor>(const Tensor&, bool, bool)> _unique{
-    "aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)"};
+    "aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
+    {Tag::DynamicOutputShape}};
 inline constinit Op<TensorTriple(const Tensor&, bool, bool, bool)> _unique2{
     "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, "
-    "Tensor, Tensor)"};
+    "Tensor, Tensor)",
+    {Tag::DynamicOutputShape}};
 inline constinit Op<TensorTriple(const Tensor&, int64_t, bool, bool, bool)> unique_dim{
     "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> "
-    "(Tensor, Tensor, Tensor)"};
+    "(Tensor, Tensor, Tensor)",
+    {Tag::DynamicOutputShape}};
 inline constinit Op<TensorTriple(const Tensor&, bool, bool, std::optional<int64_t>)> unique_consecutive{
     "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> "
-    "(Tensor, Tensor, Tensor)"};
+    "(Tensor, Tensor, Tensor)",
+    {Tag::DynamicOutputShape}};
 inline constinit Op<TensorTriple(const Tensor&, int64_t, bool, bool)> unique_dim_consecutive{
     "aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> "
-    "(Tensor, Tensor, Tensor)"};
+    "(Tensor, Tensor, Tensor)",
+    {Tag::DynamicOutputShape}};
 }  // namespace ops
 
 /// (distinct elements in ascending order, for each element of self which of them it is, how often each occurs). What is
