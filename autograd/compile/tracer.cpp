@@ -109,7 +109,7 @@ Tracer* Tracer::current() { return dispatch_state.excluded.has(DispatchKey::Trac
 Tracer::Tracer(const std::vector<Tensor>& inputs, TakesWhole takes_whole) : inputs_(inputs), takes_whole_(takes_whole) {
   for (const Tensor& input : inputs) {
     graph_.inputs.push_back(add(input));
-    histories_.push_back({input, input.grad_fn(), input.requires_grad()});
+    first_seen_.push_back({input});
   }
 }
 Tracer::~Tracer() = default;
@@ -131,7 +131,7 @@ std::vector<Tensor> Tracer::run(const std::function<std::vector<Tensor>()>& prog
     graph_.gradients.clear();
     trace_backward(outputs);
   }
-  if (obstacle_.empty()) obstacle_ = what_got_history();
+  if (obstacle_.empty()) obstacle_ = what_became_another();
   if (obstacle_.empty()) obstacle_ = what_escaped(outputs);
   if (!obstacle_.empty()) {
     graph_.calls.resize(calls);
@@ -140,7 +140,7 @@ std::vector<Tensor> Tracer::run(const std::function<std::vector<Tensor>()>& prog
     graph_.outputs = std::move(still_there);
   }
   held_.clear();
-  histories_.clear();
+  first_seen_.clear();
   return outputs;
 }
 
@@ -281,7 +281,7 @@ Graph::Id Tracer::id_of(const Tensor& tensor) {
   find_earlier_gradient(id, tensor);
   graph_.constants.push_back({id, tensor});
   const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer)};
-  histories_.push_back({tensor, tensor.grad_fn(), tensor.requires_grad()});
+  first_seen_.push_back({tensor});
   return id;
 }
 
@@ -353,7 +353,7 @@ void Tracer::cut(std::string why, const std::vector<Graph::Argument>& arguments)
   set_gradients(graph_.gradients);
   if (!ran_backward()) graph_.gradients.clear();
   held_.clear();
-  histories_.clear();
+  first_seen_.clear();
   current_tracer = nullptr;
 }
 
@@ -461,15 +461,18 @@ std::vector<Graph::Id> Tracer::saved_constants(const std::vector<Tensor>& output
   return constants;
 }
 
-// A tensor that was there before and whose place in autograd's graph is another now, as one that is written in place:
-// runs of a graph change no histories. Empty where there is none.
-std::string Tracer::what_got_history() const {
-  const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer)};  // a view's is made when it is asked for
-  for (size_t i = 0; i < histories_.size(); ++i) {
-    const auto& [tensor, grad_fn, requires_grad] = histories_[i];
+// A tensor that was there before and whose place in autograd's graph is another now, as after a write in place, or its
+// sizes, as after unsqueeze_(): runs of a graph change neither. Empty where there is none.
+std::string Tracer::what_became_another() const {
+  const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer)};  // a view's grad_fn is made when it is asked for
+  for (size_t i = 0; i < first_seen_.size(); ++i) {
+    const auto& [tensor, grad_fn, requires_grad, sizes, strides] = first_seen_[i];
+    if (tensor.sizes() != IntArrayRef(sizes) || tensor.strides() != IntArrayRef(strides))
+      return str("it changes the sizes of a tensor that was there before, ", bracketed(sizes), ", to ",
+                 bracketed(tensor.sizes()));
     const bool is_input = i < inputs_.size();  // a parameter may be frozen for a while
     if (tensor.grad_fn() == grad_fn && (!is_input || tensor.requires_grad() == requires_grad)) continue;
-    return str("it changes the history of a tensor of sizes ", bracketed(tensor.sizes()),
+    return str("it changes the history of a tensor of sizes ", bracketed(sizes),
                " that was there before, as by a write in place that autograd follows");
   }
   return "";

@@ -87,7 +87,7 @@ class Tracer {
   void trace_backward(const std::vector<Tensor>& outputs);
   // The constants that the nodes behind the outputs have saved.
   std::vector<Graph::Id> saved_constants(const std::vector<Tensor>& outputs) const;
-  std::string what_got_history() const;
+  std::string what_became_another() const;
   std::string what_escaped(const std::vector<Tensor>& outputs);
 
   struct Held {
@@ -101,10 +101,11 @@ class Tracer {
     std::vector<Graph::Id> ids;  // of the tensors in it
   };
   // Of a tensor from elsewhere, when it was first seen.
-  struct History {
+  struct FirstSeen {
     Tensor tensor;
-    intrusive_ptr<Node> grad_fn;
-    bool requires_grad;
+    intrusive_ptr<Node> grad_fn = tensor.grad_fn();
+    bool requires_grad = tensor.requires_grad();
+    DimVector sizes = tensor.sizes(), strides = tensor.strides();
   };
   const std::vector<Tensor> inputs_;
   const TakesWhole takes_whole_;
@@ -114,7 +115,7 @@ class Tracer {
   std::vector<Graph::Call> calls_;                 // those of take_calls
   std::unordered_set<Graph::Id> made_;             // by calls
   std::unordered_set<const TensorImpl*> results_;  // the addresses of what calls gave
-  std::vector<History> histories_;
+  std::vector<FirstSeen> first_seen_;
   std::vector<Device> devices_ = {kCPU};
   bool has_accumulated_ = false;  // into a gradient that was there before
   size_t let_go_at_ = 256;

@@ -84,6 +84,23 @@ TEST_CASE("what is written in place has the history that the function gives it")
   }
 }
 
+TEST_CASE("an input whose sizes the function changes has them afterwards") {
+  check_same_results([&](bool is_compiled) {
+    Tensors results;
+    const auto f = maybe_compiled(is_compiled, 1, [](const Tensors& in) {
+      Tensor x = in[0];
+      x.unsqueeze_(0).transpose_(1, 2);
+      return Tensors{x * 2};
+    });
+    for (int i = 0; i < 6; ++i) {
+      const Tensor x = randn({2, 3});
+      note(results, f({x}));
+      note(results, {x});
+    }
+    return results;
+  });
+}
+
 TEST_CASE("a value that is saved before it is written in place is there after a cut") {
   for (const bool is_read : {false, true}) {
     check_same_results([&](bool is_compiled) {
