@@ -106,10 +106,17 @@ bool made_nothing(const Graph::Call& call, Graph::Id first_new) {
 
 Tracer* Tracer::current() { return dispatch_state.excluded.has(DispatchKey::Tracer) ? nullptr : current_tracer; }
 
+Tracer::FirstSeen::FirstSeen(const Tensor& tensor)
+    : tensor(tensor),
+      grad_fn(tensor.grad_fn()),
+      requires_grad(tensor.requires_grad()),
+      sizes(tensor.sizes()),
+      strides(tensor.strides()) {}
+
 Tracer::Tracer(const std::vector<Tensor>& inputs, TakesWhole takes_whole) : inputs_(inputs), takes_whole_(takes_whole) {
   for (const Tensor& input : inputs) {
     graph_.inputs.push_back(add(input));
-    first_seen_.push_back({input});
+    first_seen_.emplace_back(input);
   }
 }
 Tracer::~Tracer() = default;
@@ -281,7 +288,7 @@ Graph::Id Tracer::id_of(const Tensor& tensor) {
   find_earlier_gradient(id, tensor);
   graph_.constants.push_back({id, tensor});
   const DispatchStateGuard not_traced{KeySet(DispatchKey::Tracer)};
-  first_seen_.push_back({tensor});
+  first_seen_.emplace_back(tensor);
   return id;
 }
 

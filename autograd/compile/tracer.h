@@ -102,10 +102,11 @@ class Tracer {
   };
   // Of a tensor from elsewhere, when it was first seen.
   struct FirstSeen {
+    explicit FirstSeen(const Tensor& tensor);
     Tensor tensor;
-    intrusive_ptr<Node> grad_fn = tensor.grad_fn();
-    bool requires_grad = tensor.requires_grad();
-    DimVector sizes = tensor.sizes(), strides = tensor.strides();
+    intrusive_ptr<Node> grad_fn;
+    bool requires_grad;
+    DimVector sizes, strides;
   };
   const std::vector<Tensor> inputs_;
   const TakesWhole takes_whole_;
