@@ -379,8 +379,8 @@ TEST_CASE("indices that are a mask, and an ELU of a scaled input, are refused") 
   const TemporaryFolder folder;
   const Tensor x = rand({4, 3});
   const auto chosen = [](const Tensor& in) { return in.index({in.select(1, 0) > 0.5}); };
-  CHECK_THROWS_WITH_AS(onnx::export_model(chosen, {x}, folder / "net.onnx"), doctest::Contains("a mask for an index"),
-                       NotImplementedError);
+  CHECK_THROWS_WITH_AS(onnx::export_model(chosen, {x}, folder / "net.onnx"),
+                       doctest::Contains("sizes depend on values, in aten::index.Tensor"), NotImplementedError);
   const auto scaled = [](const Tensor& in) { return ops::elu(in, 1, 1, 2); };
   CHECK_THROWS_WITH_AS(onnx::export_model(scaled, {x}, folder / "net.onnx"), doctest::Contains("scales its input"),
                        NotImplementedError);

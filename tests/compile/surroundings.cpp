@@ -175,7 +175,8 @@ TEST_CASE("tied weights that are two tensors get a gradient each") {
 TEST_CASE("draws from a generator of the program's own are draws each") {
   check_same_results([](bool is_compiled) {
     Tensors results;
-    Generator generator = make_generator<CPUGeneratorImpl>(3);
+    const Device device = empty({0}).device();
+    const Generator generator = backend_of(device.type).make_generator(device, 3);
     const auto f = maybe_compiled(is_compiled, 1, [&](const Tensors& in) {
       const Tensor p = in[0].sigmoid(), a = p.bernoulli(generator), b = p.bernoulli(generator);
       p.bernoulli(generator);

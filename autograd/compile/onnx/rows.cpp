@@ -320,14 +320,12 @@ void constant_pad(W& w, const char* node) {
 void embedding(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.in(1)})); }
 void gather(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.in(2)}, {{"axis", w.dim(1, 0)}})); }
 
-// One list of indices, for one dimension.
+// One list of indices, for one dimension; a mask ends the trace.
 void index(W& w, const char* node) {
   const Names indices = w.list(1);
   const auto given = std::ranges::find_if(indices, [](const std::string& name) { return !name.empty(); });
   const auto others = std::ranges::count(indices, "");
   if (others + 1 != static_cast<int64_t>(indices.size())) w.refuse("has indices for several dimensions");
-  if (!is_integral(w.info(1, static_cast<size_t>(given - indices.begin())).dtype, /*include_bool=*/false))
-    w.refuse("has a mask for an index");
   w.give(w.node(node, {w.in(0), *given}, {{"axis", given - indices.begin()}}));
 }
 
