@@ -50,14 +50,6 @@ const Stream& stream_for(const Node& node, const Stream& capturing) {
   return moves && dynamic_cast<const AccumulateGrad*>(&node) ? capturing : node.stream();
 }
 
-// A hook may add others, for later, and may remove itself.
-void run_hooks(const std::vector<std::shared_ptr<NodeHook>>& hooks, Tensors& grads) {
-  for (size_t i = 0, count = hooks.size(); i < count; ++i) {
-    const std::shared_ptr<NodeHook> hook = hooks[i];
-    (*hook)(grads);
-  }
-}
-
 // While it lives, errors and profiles name the node, and then the outer one again, which may have started this pass.
 class CurrentNode {
  public:
@@ -77,13 +69,21 @@ class CurrentNode {
 
 }  // namespace
 
+void run_hooks(const std::vector<std::shared_ptr<NodeHook>>& hooks, Tensors& grads) {
+  for (size_t i = 0, count = hooks.size(); i < count; ++i) {
+    const std::shared_ptr<NodeHook> hook = hooks[i];
+    (*hook)(grads);
+  }
+}
+
 BackwardPass::BackwardPass(const std::vector<Edge>& inputs, const BackwardOptions& options)
     : inputs_(inputs),
       options_(options),
       recording_(options.create_graph),
       captured_(inputs.size()),
       capturing_(graphs::capturing_stream()) {
-  for (size_t i = 0; i < inputs.size() && !options.accumulate; ++i) captures_[inputs[i].node.get()].push_back(i);
+  if (options.accumulate) return;
+  for (size_t i = 0; i < inputs.size(); ++i) captures_[inputs[i].node.get()].push_back(i);
 }
 
 void BackwardPass::deliver(const Edge& edge, Tensor grad, const Node* maker, ReadyNodes& ready) {

@@ -1,5 +1,6 @@
 // BackwardPass: what a backward pass does around its nodes. Streams, shapes, hooks, and gradients to hand out.
 #pragma once
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "autograd/ready_nodes.h"
 
 namespace rush {
+
+// Gives the gradients to each hook. One may add others, for later, and may remove itself.
+void run_hooks(const std::vector<std::shared_ptr<NodeHook>>& hooks, Tensors& grads);
 
 // Until its end this thread records what it computes if options.create_graph is set, and nothing otherwise.
 class BackwardPass {

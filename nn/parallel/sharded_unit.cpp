@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "autograd/accumulate_grad.h"
+#include "autograd/backward_pass.h"
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "autograd/ready_nodes.h"
@@ -233,11 +234,9 @@ void ShardedUnit::finish_reduction() {
 
 // As an accumulator of the shard would.
 void ShardedUnit::add_to_grad(const Parameter& parameter, Tensor gradient) const {
-  for (const auto& hook : get_meta(parameter.tensor)->hooks) {
-    Tensors one{gradient};
-    (*hook)(one);
-    gradient = one[0];
-  }
+  Tensors one{std::move(gradient)};
+  run_hooks(get_meta(parameter.tensor)->hooks, one);
+  gradient = std::move(one[0]);
   Tensor& total = parameter.tensor.mutable_grad();
   total = total.defined() ? total.add_(gradient) : gradient;
   rush::detail::claim_memory(total, MemoryUse::Gradient);

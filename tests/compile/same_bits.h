@@ -14,7 +14,8 @@ inline void check_equal(const std::vector<Tensor>& a, const std::vector<Tensor>&
   REQUIRE(a.size() == b.size());
   for (size_t i = 0; i < a.size(); ++i) {
     CAPTURE(i);
-    CHECK(a[i].equal(b[i]));
+    REQUIRE(a[i].defined() == b[i].defined());
+    if (a[i].defined()) CHECK(a[i].equal(b[i]));
   }
 }
 

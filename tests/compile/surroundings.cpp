@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rushlight.h"
+#include "tests/compile/same_bits.h"
 #include "tests/warnings.h"
 
 using namespace rush;
@@ -36,12 +37,7 @@ void check_same_results(const std::function<Tensors(bool is_compiled)>& program)
   const Tensors expected = program(false);
   manual_seed(1);
   const Tensors actual = program(true);
-  REQUIRE(actual.size() == expected.size());
-  for (size_t i = 0; i < actual.size(); ++i) {
-    CAPTURE(i);
-    REQUIRE(actual[i].defined() == expected[i].defined());
-    if (actual[i].defined()) CHECK(actual[i].equal(expected[i]));
-  }
+  testing::check_equal(actual, expected);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rushlight.h"
+#include "tests/compile/same_bits.h"
 
 using namespace rush;
 namespace F = nn::functional;
@@ -27,11 +28,7 @@ void check_same(const std::function<Tensors(bool is_compiled)>& program) {
   const Tensors expected = program(false);
   manual_seed(1);
   const Tensors actual = program(true);
-  REQUIRE(actual.size() == expected.size());
-  for (size_t i = 0; i < actual.size(); ++i) {
-    CAPTURE(i);
-    CHECK(actual[i].equal(expected[i]));
-  }
+  testing::check_equal(actual, expected);
 }
 
 void append(Tensors& all, const Tensors& more) {
