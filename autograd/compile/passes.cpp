@@ -1,7 +1,9 @@
 // Passes over a graph that need to know nothing of its operators but what they write.
 #include <algorithm>
 #include <set>
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "autograd/compile/graph.h"
 #include "autograd/compile/pattern.h"
@@ -73,6 +75,19 @@ bool can_be_shared(const Graph& graph, const compiler::Uses& uses, const Graph::
          });
 }
 
+// What stands for the constants that are the same number as an earlier one.
+std::map<Graph::Id, Graph::Id> same_numbers(const Graph& graph) {
+  std::map<Graph::Id, Graph::Id> stands_for;
+  std::map<std::pair<ScalarType, std::string>, Graph::Id> first;
+  for (const auto& [id, tensor] : graph.constants) {
+    if (!graph.info(id).is_wrapped_number) continue;
+    std::string bytes(static_cast<const char*>(tensor.data_ptr()), static_cast<size_t>(tensor.nbytes()));
+    const auto [same, is_first] = first.emplace(std::pair(tensor.scalar_type(), std::move(bytes)), id);
+    if (!is_first) stands_for.emplace(id, same->second);
+  }
+  return stands_for;
+}
+
 }  // namespace
 
 void remove_clones(Graph& graph) {
@@ -99,7 +114,7 @@ void remove_clones(Graph& graph) {
 
 void remove_common_calls(Graph& graph) {
   const compiler::Uses uses(graph);
-  std::map<Graph::Id, Graph::Id> stands_for;
+  std::map<Graph::Id, Graph::Id> stands_for = same_numbers(graph);
   std::vector<Graph::Call> kept;
   std::unordered_map<const OpBase*, std::vector<size_t>> earlier;
   for (size_t i = 0; i < graph.calls.size(); ++i) {
