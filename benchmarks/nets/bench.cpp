@@ -33,7 +33,7 @@ void time_calls(benchmark::State& state, DeviceType device, const Call& call) {
   };
   call();
   call();  // is traced, which takes memory of its own
-  peak_bytes();
+  if (device == kCUDA) peak_bytes();
   make();  // is captured or recorded, in memory that the device keeps for its replays
   for (auto _ : state) make();
   state.counters["per_step"] =
