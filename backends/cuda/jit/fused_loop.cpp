@@ -46,8 +46,7 @@ int positions_of(const LoopDescription& loop, const Externals& externals) {
 
 // One kernel on one lane.
 std::string step_text(const LoopDescription& loop, const LoopDescription::Step& step) {
-  std::string inputs;
-  for (size_t i = 1; i < step.places.size(); ++i) inputs += str(i > 1 ? ", " : "", "v", step.places[i], "[l]");
+  const std::string inputs = inputs_text(loop, step, [](size_t) { return "[l]"; });
   return at_program_line(step, str("    v", step.places[0], "[l] = ", functor_call(loop, step, inputs)));
 }
 

@@ -46,6 +46,20 @@ inline __device__ opmath_t<T> settled(T value, uint32_t) {
   if constexpr (is_reduced_float_v<T>) return static_cast<float>(value);
   else return value;
 }
+// What step kStep reads where others read it, too: no compiler knows that it is the same. One that computed a product of
+// two functors once would contract it in neither.
+template <int kStep>
+inline __device__ float own(float value) {
+  asm("// step %1" : "+f"(value) : "n"(kStep));
+  return value;
+}
+template <int kStep>
+inline __device__ double own(double value) {
+  asm("// step %1" : "+d"(value) : "n"(kStep));
+  return value;
+}
+template <int kStep, class T>
+inline __device__ T own(T value) { return value; }
 )";
 
 FunctorText functor_of(const LoopDescription& loop, const LoopDescription::Step& step) {
@@ -54,6 +68,13 @@ FunctorText functor_of(const LoopDescription& loop, const LoopDescription::Step&
   const std::optional<FunctorText> functor = functor_text(*step.call, dtypes);
   RUSH_INTERNAL_ASSERT(functor, step.call->kernel(), " cannot be fused");
   return *functor;
+}
+
+// How many steps read the place.
+std::ptrdiff_t readers_of(const LoopDescription& loop, size_t place) {
+  return std::ranges::count_if(loop.steps, [&](const LoopDescription::Step& step) {
+    return std::find(step.places.begin() + 1, step.places.end(), place) != step.places.end();
+  });
 }
 
 // Whether a sum that reads the output could be contracted with a product that makes it.
@@ -78,11 +99,7 @@ bool is_written(const LoopDescription& loop, size_t place) {
   return std::ranges::any_of(loop.steps, [&](const LoopDescription::Step& step) { return step.places[0] == place; });
 }
 
-bool has_reader(const LoopDescription& loop, size_t place) {
-  return std::ranges::any_of(loop.steps, [&](const LoopDescription::Step& step) {
-    return std::find(step.places.begin() + 1, step.places.end(), place) != step.places.end();
-  });
-}
+bool has_reader(const LoopDescription& loop, size_t place) { return readers_of(loop, place) > 0; }
 
 bool repeats_along_lanes(const LoopDescription& loop, size_t place) {
   const DimVector& strides = loop.places[place].strides;
@@ -137,6 +154,18 @@ std::string addresses_text(const LoopDescription& loop, const Externals& externa
       const std::string step = d == 1 && positions > 1 ? str(positions, " * ") : "";
       text += str("  at", externals.device[e], " += i", d, " * ", step, "where.strides[", e, "][", d, "];\n");
     }
+  }
+  return text;
+}
+
+std::string inputs_text(const LoopDescription& loop, const LoopDescription::Step& step,
+                        const std::function<const char*(size_t)>& lane) {
+  std::string text;
+  for (size_t i = 1; i < step.places.size(); ++i) {
+    const size_t place = step.places[i];
+    const std::string value = str('v', place, lane(place));
+    const bool is_shared = readers_of(loop, place) > 1;
+    text += str(i > 1 ? ", " : "", is_shared ? str("own<", &step - loop.steps.data(), ">(", value, ')') : value);
   }
   return text;
 }

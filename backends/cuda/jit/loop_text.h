@@ -1,6 +1,7 @@
 // What the sources of fused kernels have in common, and how these are launched.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ std::string prologue_text(const LoopDescription& loop, const Externals& external
 // in dimension 1 by `positions`.
 std::string addresses_text(const LoopDescription& loop, const Externals& externals, size_t first_dim, const char* index,
                            int positions = 1);
+// What a kernel's functor is called with, joined by commas; lane(place) is "[l]" for a place with several elements.
+std::string inputs_text(const LoopDescription& loop, const LoopDescription::Step& step,
+                        const std::function<const char*(size_t)>& lane);
 // One kernel's functor, called with its inputs; or, of a reduction, the functor itself.
 std::string functor_call(const LoopDescription& loop, const LoopDescription::Step& step, const std::string& inputs);
 std::string functor_object(const LoopDescription& loop, const LoopDescription::Step& step);

@@ -256,12 +256,7 @@ class RowText {
   }
 
   std::string inputs(const LoopDescription::Step& step) const {
-    std::string text;
-    for (size_t i = 1; i < step.places.size(); ++i) {
-      const size_t place = step.places[i];
-      text += str(i > 1 ? ", " : "", "v", place, is_row(loop_, place) ? "" : "[l]");
-    }
-    return text;
+    return inputs_text(loop_, step, [&](size_t place) { return is_row(loop_, place) ? "" : "[l]"; });
   }
 
   // The steps on rows whose inputs are known before a phase.
