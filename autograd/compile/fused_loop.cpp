@@ -13,7 +13,8 @@ namespace {
 
 // Bytes from one element to the next in dimension d of the loop; 0 where the place broadcasts.
 int64_t stride_of(const FusedLoop::Place& place, size_t d, size_t dims) {
-  const size_t kept = place.is_row ? dims - 1 : place.sizes.size(), lead = place.is_row ? 0 : dims - kept;
+  const size_t kept = place.is_row ? std::min(dims - 1, place.sizes.size()) : place.sizes.size();
+  const size_t lead = place.is_row ? 0 : dims - kept;
   if (place.id == Graph::kNone || d < lead || d - lead >= kept || place.sizes[d - lead] == 1) return 0;
   return place.strides[d - lead] * element_size(place.dtype);
 }
@@ -38,14 +39,14 @@ std::vector<size_t> dimensions(IntArrayRef sizes, const std::vector<FusedLoop::P
 }
 
 LoopDescription describe(IntArrayRef sizes, Device device, const std::vector<FusedLoop::Place>& places,
-                         std::vector<LoopDescription::Step> steps) {
+                         std::vector<LoopDescription::Step> steps, bool is_one_row) {
   LoopDescription loop{{}, {}, std::move(steps)};
   for (const FusedLoop::Place& place : places)
     loop.places.push_back({place.dtype, place.id == Graph::kNone, place.device != device, place.is_row, {}});
   const bool has_rows = loop.has_rows();
   for (const size_t d : dimensions(sizes, places, has_rows)) {
     if (sizes[d] == 1) continue;
-    bool merges = loop.shape.size() > (has_rows ? 1 : 0);
+    bool merges = loop.shape.size() > (has_rows && !is_one_row ? 1 : 0);
     for (size_t i = 0; i < places.size() && merges; ++i) {
       merges = loop.places[i].is_inner ||
                stride_of(places[i], d, sizes.size()) == loop.places[i].strides.back() * loop.shape.back();
@@ -73,12 +74,12 @@ bool lie_alike(const FusedLoop::Place& a, const FusedLoop::Place& b) {
 }  // namespace
 
 FusedLoop::FusedLoop(IntArrayRef sizes, Device device, std::vector<Place> places,
-                     std::vector<LoopDescription::Step> steps)
+                     std::vector<LoopDescription::Step> steps, bool is_one_row)
     : device_(device),
       places_(std::move(places)),
       written_(written_places(steps)),
       is_empty_(std::ranges::find(sizes, 0) != sizes.end()),
-      loop_(backend_of(device.type).fuse(describe(sizes, device, places_, std::move(steps)))) {}
+      loop_(backend_of(device.type).fuse(describe(sizes, device, places_, std::move(steps), is_one_row))) {}
 
 void FusedLoop::prepare() {
   const DeviceGuard guard(device_);

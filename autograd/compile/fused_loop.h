@@ -23,7 +23,9 @@ class FusedLoop {
   };
 
   /// A loop over `sizes` on `device`; each place has those, or broadcasts to them, or has one element for each row.
-  FusedLoop(IntArrayRef sizes, Device device, std::vector<Place> places, std::vector<LoopDescription::Step> steps);
+  /// With `is_one_row` all of the loop's elements are one row.
+  FusedLoop(IntArrayRef sizes, Device device, std::vector<Place> places, std::vector<LoopDescription::Step> steps,
+            bool is_one_row);
 
   /// Does what the first run would wait for. Several loops may at once.
   void prepare();

@@ -18,7 +18,8 @@ namespace rush::compiler {
 // that follow it: softmax and the norms become one loop, Note [Row loops]. Such a loop makes every tensor that it
 // writes, once. A view of what a loop makes that only repeats rows' elements, as expand and unsqueeze do, stands for it
 // within the loop, and is made after it where others read it. Reductions that the backends split over threads stay
-// calls: rows that are few and long.
+// calls: rows that are few and long. A reduction of all dimensions joins a loop whose elements follow each other
+// wherever they lie, as one row.
 
 /// Which tensors of the graph are read by calls that are not `inside`, are returned, or become gradients. `inside` has
 /// places of calls, in their order.

@@ -32,6 +32,19 @@ const DimVector& walked(const std::vector<LoweredKernel>& kernels) {
   const auto first = std::ranges::find_if(kernels, &LoweredKernel::reduces);
   return first == kernels.end() ? kernels.back().sizes : first->sizes;
 }
+bool has_one_element(IntArrayRef sizes) { return checked_numel(sizes) == 1; }
+// Whether elements of the loop's sizes follow each other at one distance, or are one.
+bool lies_in_one_row(const Graph::TensorInfo& tensor, IntArrayRef sizes) {
+  if (has_one_element(tensor.sizes)) return true;
+  if (!(IntArrayRef(tensor.sizes) == sizes)) return false;
+  std::optional<int64_t> next;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] == 1) continue;
+    if (next && tensor.strides[d] != *next) return false;
+    next = tensor.strides[d] * sizes[d];
+  }
+  return true;
+}
 // Of an element-wise kernel on one element for each row or fewer, where `sizes` are the loop's.
 bool is_of_rows(const LoweredKernel& kernel, IntArrayRef sizes) {
   return sizes.back() != 1 && (kernel.sizes.empty() || kernel.sizes.back() == 1);
@@ -70,7 +83,8 @@ bool suits_rows(IntArrayRef sizes, int64_t element_size, Device device) {
   const int64_t columns = sizes.back(), most_columns = device.is_cpu() ? 16384 : 65536;
   const int64_t rows = checked_numel(sizes.slice(0, sizes.size() - 1));
   if (columns < kFewestColumns || columns > most_columns || rows > std::numeric_limits<int32_t>::max()) return false;
-  return columns * element_size < kLongRow ? rows >= kFewRows || columns <= kManyRows : rows >= kManyRows;
+  const bool are_enough = rows >= kFewRows || columns <= kManyRows || (rows == 1 && !device.is_cpu());
+  return columns * element_size < kLongRow ? are_enough : rows >= kManyRows;
 }
 
 bool are_apart(const Graph::TensorInfo& a, const Graph::TensorInfo& b) {
@@ -125,6 +139,7 @@ void FusionGroup::place(const std::vector<LoweredKernel>& kernels) {
   for (const LoweredKernel& kernel : kernels) {
     LoweredKernel placed = kernel;
     reduces_ |= kernel.reduces();
+    is_one_row_ |= kernel.takes_all;
     for (LoweredKernel::Operand& operand : placed.operands) {
       if (operand.id != Graph::kNone) {
         operand.id = made_by_loop(operand.id);
@@ -216,12 +231,12 @@ Graph::Call FusionGroup::loop(const std::vector<bool>& is_seen) const {
   for (const auto& [memory, id] : written_) {
     if (!made_.contains(id)) call.written.push_back(id);
   }
-  call.fused = std::make_shared<FusedLoop>(sizes_, device_, std::move(places), std::move(steps));
+  call.fused = std::make_shared<FusedLoop>(sizes_, device_, std::move(places), std::move(steps), is_one_row_);
   return call;
 }
 
 bool FusionGroup::gives_rows(const LoweredKernel& kernel) const {
-  return reduces_ && (kernel.reduces() || is_of_rows(kernel, sizes_));
+  return reduces_ && (kernel.reduces() || (is_one_row_ ? has_one_element(kernel.sizes) : is_of_rows(kernel, sizes_)));
 }
 
 // What a kernel leaves for the same call's alone, such as a number of another dtype, may be smaller.
@@ -229,23 +244,27 @@ bool FusionGroup::fits_sizes(const std::vector<LoweredKernel>& kernels) const {
   const DimVector& sizes = kernels_.empty() ? walked(kernels) : sizes_;
   DimVector rows = sizes;
   if (!rows.empty()) rows.back() = 1;
-  bool reduces = reduces_;
+  bool reduces = reduces_, are_one = is_one_row_;
   for (const LoweredKernel& kernel : kernels) {
+    if (kernel.reduces() && reduces && kernel.takes_all != are_one) return false;
     const bool is_smaller = kernel.operands[0].id == Graph::kNone && broadcasts(kernel.sizes, sizes);
-    const bool is_for_rows = reduces && IntArrayRef(kernel.sizes) == IntArrayRef(rows);
+    const bool is_of_rows = are_one ? has_one_element(kernel.sizes) : IntArrayRef(kernel.sizes) == IntArrayRef(rows);
+    const bool is_for_rows = reduces && is_of_rows;
     if (!(IntArrayRef(kernel.sizes) == IntArrayRef(sizes)) && (kernel.reduces() || !(is_smaller || is_for_rows)))
       return false;
     reduces |= kernel.reduces();
+    are_one |= kernel.takes_all;
     for (const LoweredKernel::Operand& operand : kernel.operands) {
       // Without its last dimension, what has an element for each row would be read as a row.
-      if (rows_.contains(operand.id) && info(operand.id).sizes.size() != sizes.size()) return false;
+      if (!are_one && rows_.contains(operand.id) && info(operand.id).sizes.size() != sizes.size()) return false;
     }
   }
-  return !reduces || can_have_rows(kernels, sizes);
+  return !reduces || can_have_rows(kernels, sizes, are_one);
 }
 
 // Whether each kernel makes a tensor of its own, and the reductions suit each other and the rows.
-bool FusionGroup::can_have_rows(const std::vector<LoweredKernel>& more, IntArrayRef sizes) const {
+bool FusionGroup::can_have_rows(const std::vector<LoweredKernel>& more, const DimVector& sizes, bool are_one) const {
+  const DimVector rows = are_one ? DimVector{checked_numel(sizes)} : sizes;
   int64_t added = 0;  // bytes of the elements that are added up: those of other dtypes have another order
   std::set<std::pair<Graph::Id, int>> seen;
   for (const auto* kernels : {&kernels_, &more}) {
@@ -255,10 +274,11 @@ bool FusionGroup::can_have_rows(const std::vector<LoweredKernel>& more, IntArray
         const bool is_temporary = operand.id == Graph::kNone;
         const int temporary = is_temporary && kernels == &more ? temporaries_ + operand.temporary : operand.temporary;
         if (!seen.emplace(operand.id, temporary).second && i == 0) return false;
+        if (are_one && !is_temporary && !lies_in_one_row(info(operand.id), sizes)) return false;
       }
       if (!kernel.reduces()) continue;
       const int64_t size = element_size(kernel.operands[1].dtype);
-      if (!suits_rows(sizes, size, device_)) return false;
+      if (!suits_rows(rows, size, device_)) return false;
       if (kernel.how != Reduces::InOrder) continue;
       if (added && added != size) return false;
       added = size;

@@ -17,7 +17,8 @@ std::optional<std::vector<LoweredKernel>> fusible_kernels(const Graph& graph, co
 
 /// Whether a loop over `sizes` may reduce its rows, of elements of so many bytes: not where they are so short that
 /// calls of kernels cost more than their elements, nor so long or so few that a backend splits them over threads, or
-/// that a cache does not hold some of them.
+/// that a cache does not hold some of them. A GPU splits none of these rows, of which one alone is worth the kernels
+/// that it saves.
 bool suits_rows(IntArrayRef sizes, int64_t element_size, Device device);
 
 /// Whether two views are parts of one tensor that have no element in common, as what narrow gives side by side.
@@ -65,7 +66,7 @@ class FusionGroup {
   Graph::Id made_by_loop(Graph::Id id) const;
   // Whether they walk the loop's elements, or its rows where it has them.
   bool fits_sizes(const std::vector<LoweredKernel>& kernels) const;
-  bool can_have_rows(const std::vector<LoweredKernel>& more, IntArrayRef sizes) const;
+  bool can_have_rows(const std::vector<LoweredKernel>& more, const DimVector& sizes, bool are_one) const;
   bool gives_rows(const LoweredKernel& kernel) const;
   void note_results(const Graph::Call& call);
   void place(const std::vector<LoweredKernel>& kernels);
@@ -86,7 +87,7 @@ class FusionGroup {
   std::vector<Graph::Call> views_;             // of what it makes
   std::map<Graph::Id, Graph::Id> stands_for_;  // those, and what they stand for
   std::set<int32_t> read_by_followers_, made_by_followers_;
-  bool reduces_ = false;
+  bool reduces_ = false, is_one_row_ = false;
   int temporaries_ = 0, followers_ = 0;
 };
 

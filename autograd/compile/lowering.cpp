@@ -13,7 +13,7 @@ namespace rush::compiler {
 
 namespace {
 
-// A reduction of the iterator's input over its last dimension.
+// A reduction of the rows of the iterator's input.
 class ReductionCall final : public IteratorCall {
  public:
   explicit ReductionCall(const KernelListener::Reduction& kernel) : kernel_(kernel) {}
@@ -85,8 +85,10 @@ class Lowering final : public KernelListener {
   }
   void reduction(const Reduction& kernel, const Tensor& output, const Tensor& input, IntArrayRef dims) override {
     const auto place = places_.find(input.impl());
-    const bool is_over_rows = dims.size() == 1 && dims[0] == input.dim() - 1 && input.is_contiguous();
-    if (!is_reduction(kernel) || !is_over_rows || place == places_.end() || places_.contains(output.impl())) {
+    const bool takes_all = dims.size() == static_cast<size_t>(input.dim());
+    const bool is_over_rows = takes_all || (dims.size() == 1 && dims[0] == input.dim() - 1);
+    if (!is_reduction(kernel) || !is_over_rows || !input.is_contiguous() || place == places_.end() ||
+        places_.contains(output.impl())) {
       is_known_ = false;
       return;
     }
@@ -96,7 +98,8 @@ class Lowering final : public KernelListener {
     kernels_.push_back({std::make_shared<ReductionCall>(kernel),
                         {places_.at(output.impl()), from},
                         input.sizes(),
-                        is_sum ? Reduces::InOrder : Reduces::InAnyOrder});
+                        is_sum ? Reduces::InOrder : Reduces::InAnyOrder,
+                        takes_all});
   }
   void other(const char* /*kernel*/) override { is_known_ = false; }
 

@@ -20,7 +20,8 @@ struct LoweredKernel {
   std::shared_ptr<const IteratorCall> call;
   std::vector<Operand> operands;   // the output first
   DimVector sizes;                 // that it walks
-  Reduces how = Reduces::Nothing;  // the last dimension of its input, which is contiguous
+  Reduces how = Reduces::Nothing;  // the last dimension of its input, which is contiguous, or
+  bool takes_all = false;          // all of them
   bool reduces() const { return how != Reduces::Nothing; }
 };
 
@@ -33,8 +34,8 @@ Value on_meta(const Graph::Argument& argument, const Graph& graph);
 // each that would have run. Nothing has to be written down a second time, and the kernels that come out are the very
 // ones that run without the compiler: with the operands' promotion, the casts before and after, and the numbers.
 
-/// The kernels of a call of an element-wise operator or of a reduction over the last dimension, in their order. Nothing
-/// for other calls.
+/// The kernels of a call of an element-wise operator, or of a reduction over the last dimension or all, in their order.
+/// Nothing for other calls.
 std::optional<std::vector<LoweredKernel>> lowered_kernels(const Graph& graph, const Graph::Call& call);
 
 }  // namespace rush::compiler

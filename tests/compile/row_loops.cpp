@@ -161,6 +161,46 @@ TEST_CASE("rows of any size") {
   }
 }
 
+TEST_CASE("a reduction of all elements is in the loop that makes them, and numbers made of it with it") {
+  const auto error = [](const Tensor& x) { return (x * x - x.sin()).pow(2).mean(); };
+  const auto normalised = [](const Tensor& x) {
+    const Tensor centered = x - x.mean();
+    return centered / ((centered * centered).mean() + 1e-3).sqrt() + x.amax();
+  };
+  const auto squares = [](const Tensor& x) { return x.tanh().square().sum(); };  // y * y, and in its gradient 1 - y * y
+  const auto terms = [](const Tensor& x) {                                       // of columns, whose elements lie apart
+    Tensor sum = zeros({}, x.options());
+    for (const Tensor& column : x.split(1, -1)) {
+      for (const double factor : {2., 3., 2.}) sum = sum + (column * factor).pow(2).mean();
+    }
+    return sum;
+  };
+  for (const ScalarType dtype : {kFloat32, kFloat64, kBFloat16}) {
+    for (const DimVector& sizes : {DimVector{2000}, DimVector{40, 50}, DimVector{31, 1, 33}, DimVector{2, 4095}}) {
+      CAPTURE(dtype);
+      CAPTURE(sizes);
+      const Tensor x = randn(sizes).to(dtype);
+      const bool is_short = x.numel() <= 4096;  // so that the CPU's loops have it, too
+      for (const TensorToTensor& function :
+           {TensorToTensor(error), TensorToTensor(normalised), TensorToTensor(squares)})
+        check_both_passes(function, x);
+      if (is_short) check_forward(error, x);
+      if (is_short) check_forward(normalised, x);
+    }
+    check_both_passes(terms, randn({2000, 3}).to(dtype));
+    check_forward(terms, randn({2000, 3}).to(dtype), 3);  // zeros, split, the loop
+  }
+}
+
+TEST_CASE("a reduction of all elements is not in the loop of operands whose elements do not follow each other") {
+  const Tensor x = randn({40, 50}), bias = randn({50});
+  const auto of_sum = [&](const Tensor& t) { return ((t + bias) * 2).mean() * 3 + 1; };
+  check_forward(of_sum, x, 2);                       // the mean and the numbers are a loop of their own
+  check_forward(of_sum, x.t().contiguous().t(), 3);  // and not even that, where it reads columns
+  const auto of_both = [](const Tensor& t) { return (t * t).mean() + (t * t).sum({-1}).mean(); };
+  check_both_passes(of_both, x);
+}
+
 TEST_CASE("rows that lie anywhere in memory") {
   const Tensor wide = randn({40, 100}), three = randn({6, 5, 48});
   const Tensor inputs[] = {wide.slice(1, 3, 83),
