@@ -243,6 +243,7 @@ struct CompiledFunction::State {
     };
     pass("remove_dead_calls", remove_dead_calls);
     pass("remove_clones", remove_clones);
+    if (is_on_accelerator(graph)) pass("find_orders_once", find_orders_once);
     pass("remove_common_calls", remove_common_calls);
     if (options.memory_budget < 1) pass("rematerialise", [&](Graph& g) { rematerialise(g, options.memory_budget); });
     if (is_on_accelerator(graph)) pass("compute_beside_readers", compute_beside_readers);

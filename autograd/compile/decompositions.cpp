@@ -1,11 +1,15 @@
 // Takes calls apart into element-wise ones and reductions of rows: Note [Decompositions].
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "autograd/compile/fusion_group.h"
 #include "autograd/compile/passes.h"
+#include "autograd/compile/pattern.h"
 #include "autograd/compile/traced_part.h"
 #include "autograd/compile/uses.h"
 #include "core/ops/basic.h"
+#include "core/ops/index/index_select.h"
 #include "core/ops/nn/norm.h"
 
 namespace rush::compiler {
@@ -61,12 +65,22 @@ std::vector<Tensor> layer_norm(const Stack& arguments) {
   return {y.to(x.scalar_type()), mean, rstd};
 }
 
+// The result of aten::index_add of what is not scaled.
+std::vector<Tensor> index_add(const Stack& arguments) {
+  const Tensor self = tensor_of(arguments[0]), index = tensor_of(arguments[2]);
+  const auto dim = arguments[1].as<int64_t>();
+  if (!is_same(arguments[4], 1)) return {};
+  const Tensor order = ops::index_order(index, self.dim() == 0 ? 1 : self.size(dim));
+  return {ops::index_add_in_order(self, dim, index, tensor_of(arguments[3]), order)};
+}
+
 using Decomposition = std::vector<Tensor> (*)(const Stack& arguments);
 
 Decomposition decomposition_of(const OpBase* op) {
   if (op == &ops::native_batch_norm) return batch_norm;
   if (op == &ops::_fused_rms_norm) return rms_norm;
   if (op == &ops::native_layer_norm) return layer_norm;
+  if (op == &ops::index_add) return index_add;
   return nullptr;
 }
 
@@ -119,6 +133,20 @@ void decompose_calls(Graph& graph) {
     const Graph::Call& call = graph.calls[i];
     if (decomposition_of(call.op) && graph.info(call.argument(0)).device.is_accelerator()) decompose(graph, i);
   }
+}
+
+void find_orders_once(Graph& graph) {
+  const Uses uses(graph);
+  const auto adds = [&](size_t i) { return graph.calls[i].op == &ops::index_add; };
+  std::map<size_t, std::vector<Graph::Call>> instead;
+  for (size_t i = 0; i < graph.calls.size(); ++i) {
+    if (!adds(i)) continue;
+    const Graph::Id self = graph.calls[i].argument(0), index = graph.calls[i].argument(2);
+    const bool is_shared = std::ranges::count_if(uses.readers(index), adds) > 1;
+    if (!is_shared || graph.info(index).device != graph.info(self).device) continue;
+    if (std::vector<Graph::Call> parts = parts_of(graph, graph.calls[i]); !parts.empty()) instead[i] = std::move(parts);
+  }
+  exchange_calls(graph, std::move(instead));
 }
 
 }  // namespace rush::compiler

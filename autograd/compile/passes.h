@@ -30,6 +30,9 @@ void replace_calls(Graph& graph);
 // through the cache once for each kernel, and a norm of several is slower there.
 // What a call consists of is written with tensors, and traced on the meta device.
 
+/// Takes sums by an index apart into its order, which is then found once for all sums by that index, and the additions,
+/// where there are several.
+void find_orders_once(Graph& graph);
 /// Takes calls apart whose backend can fuse all of what they consist of: see Note [Decompositions].
 void decompose_calls(Graph& graph);
 /// Puts what call `at` consists of in its place. False, with the call as it was, where there is no decomposition of it

@@ -125,7 +125,7 @@ TEST_CASE("RUSH_COMPILE_DEBUG leaves a graph as it was after each pass") {
     if (name.find("graph") == 0) names.push_back(name);
   }
   // A text and a picture before all passes and after each, and the page.
-  CHECK(names.size() == (get_default_device().is_cpu() ? 17 : 23));
+  CHECK(names.size() == (get_default_device().is_cpu() ? 17 : 25));
   CHECK(page.find("traced: 4 calls") != std::string::npos);
   CHECK(page.find("fuse_element_wise_calls: 1 calls") != std::string::npos);
   CHECK(page.find("class=\"fused\"") != std::string::npos);

@@ -18,3 +18,22 @@ TEST_CASE("calls with the same numbers are one, and 0 is not -0") {
   CHECK(products(3.5, 2.5) == 2);
   CHECK(products(0., -0.) == 2);
 }
+
+TEST_CASE("sums by one index find its order once on a GPU") {
+  const NoGradGuard no_grad;
+  const Tensor x = randn({50, 3}), weights = randn({50, 1});
+  Tensor index = randint(0, 20, {50}, TensorOptions(kInt64));
+  const auto orders = [&](bool writes) {
+    const auto sums = [=](const Tensor& in, Tensor at) {
+      const Tensor first = zeros({20, 3}).index_add(0, at, in);
+      if (writes) at.copy_(at.flip(0));
+      return first * 2 + ones({20, 3}).index_add(0, at, in * weights) + zeros({20, 3}).index_add(0, at, in, 0.5);
+    };
+    auto f = compile(sums);
+    CHECK(f(x, index.clone()).equal(sums(x, index.clone())));
+    return testing::calls_of(f.graph(), "rush::index_order");
+  };
+  const bool is_gpu = get_default_device().is_cuda();
+  CHECK(orders(false) == (is_gpu ? 1 : 0));
+  CHECK(orders(true) == (is_gpu ? 2 : 0));
+}

@@ -1,7 +1,9 @@
 // Indexing by offsets, see the Note in core/ops/index/index.h.
 #include "core/ops/index/index.h"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "backends/cpu/index/slice_offsets.h"
 #include "backends/cpu/loops.h"
@@ -97,8 +99,16 @@ struct ScatterLoop {
   }
 };
 
-void index_scatter(const Tensor& view, const Tensor& offsets, const Tensor& values, int64_t before, IndexWrite write) {
+void index_scatter(const Tensor& view, const Tensor& offsets, const Tensor& values, int64_t before, IndexWrite write,
+                   const Tensor& /*order*/) {
   run_write<ScatterLoop>(write, "index_put_", view, offsets, values, before);
+}
+
+void offset_order(const Tensor& order, const Tensor& offsets, int64_t /*bound*/) {
+  int64_t* const numbers = order.data_ptr<int64_t>();
+  const int64_t* const offset = offsets.data_ptr<int64_t>();
+  std::iota(numbers, numbers + order.numel(), int64_t{0});
+  std::stable_sort(numbers, numbers + order.numel(), [&](int64_t a, int64_t b) { return offset[a] < offset[b]; });
 }
 
 }  // namespace
@@ -107,6 +117,7 @@ void register_index() {
   kernels::index_offsets.set(kCPU, index_offsets);
   kernels::index_gather.set(kCPU, index_gather);
   kernels::index_scatter.set(kCPU, index_scatter);
+  kernels::offset_order.set(kCPU, offset_order);
 }
 
 }  // namespace rush::cpu

@@ -48,7 +48,7 @@ Tensor count_rows(const Tensor& indices, int64_t rows, Device device) {
   const TensorOptions options = TensorOptions(kInt64).device(device);
   const Tensor counts = zeros({rows, 1}, options);
   const Tensor offsets = row_offsets(indices, rows, 1, device, "embedding");
-  kernels::index_scatter(device.type, row_view(counts), offsets, ones({}, options), 0, IndexWrite::Add);
+  kernels::index_scatter(device.type, row_view(counts), offsets, ones({}, options), 0, IndexWrite::Add, Tensor());
   return counts;
 }
 
@@ -63,7 +63,7 @@ Tensor embedding_dense_backward(const Tensor& grad_output, const Tensor& indices
   const int64_t columns = grad_output.sizes().back();
   const Tensor grad = zeros({num_weights, columns}, grad_output.options());
   const Tensor offsets = row_offsets(indices, num_weights, columns, grad.device(), op);
-  kernels::index_scatter(device, row_view(grad), offsets, contiguous(grad_output), 0, IndexWrite::Add);
+  kernels::index_scatter(device, row_view(grad), offsets, contiguous(grad_output), 0, IndexWrite::Add, Tensor());
   if (padding_idx >= 0 && padding_idx < num_weights) {
     detail::make_view(grad, columns, 1, padding_idx * columns).zero_();
   }

@@ -182,7 +182,7 @@ Tensor& index_put_(Tensor& self, OptionalTensorList indices, const Tensor& value
                    bracketed(plan.result_sizes));
   const Tensor ready = values_for_scatter(number ? values.to(self.device()) : values, plan.result_sizes, self);
   kernels::index_scatter(self.device().type, plan.view, plan.offsets, ready, plan.before,
-                         accumulate ? IndexWrite::Add : IndexWrite::Assign);
+                         accumulate ? IndexWrite::Add : IndexWrite::Assign, Tensor());
   return self;
 }
 
@@ -214,7 +214,7 @@ static Tensor& put_(Tensor& self, const Tensor& index, const Tensor& source, boo
   const Tensor values = source.is_alias_of(self) ? clone_contiguous(source) : contiguous(source);
   const Tensor view = detail::make_view(target, {}, {}, target.storage_offset());
   kernels::index_scatter(self.device().type, view, offsets, values, 0,
-                         accumulate ? IndexWrite::Add : IndexWrite::Assign);
+                         accumulate ? IndexWrite::Add : IndexWrite::Assign, Tensor());
   return target.is_same(self) ? self : copy_(self, target, false);
 }
 

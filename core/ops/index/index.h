@@ -66,10 +66,14 @@ inline constinit Kernel<void(const Tensor& offsets, const Tensor& index, const I
 // out (row-major) = the slices of `view` at `offsets`. `before` dimensions of the view come before the indexed ones.
 inline constinit Kernel<void(const Tensor& out, const Tensor& view, const Tensor& offsets, int64_t before)>
     index_gather{"index"};
-// Writes `values` (row-major, or one element for all) into the slices of `view`, in the offsets' order.
+// Writes `values` (row-major, or one element for all) into the slices of `view`, in the offsets' order. `order` is what
+// offset_order gives, or undefined.
 inline constinit Kernel<void(const Tensor& view, const Tensor& offsets, const Tensor& values, int64_t before,
-                             IndexWrite write)>
+                             IndexWrite write, const Tensor& order)>
     index_scatter{"index_put_"};
+// order (n) = the numbers of the offsets, which are below `bound`, from the smallest to the largest; those of equal
+// ones stay as they are.
+inline constinit Kernel<void(const Tensor& order, const Tensor& offsets, int64_t bound)> offset_order{"index_order"};
 }  // namespace kernels
 
 namespace native {

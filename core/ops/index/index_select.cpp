@@ -75,9 +75,29 @@ SliceWrite prepare_slice_write(const Tensor& self, int64_t dim, const Tensor& in
   return {slices.view, slices.offsets, values_for_scatter(source, source.sizes(), self), slices.dim, write};
 }
 
-void SliceWrite::run() const { kernels::index_scatter(view.device().type, view, offsets, values, before, write); }
+void SliceWrite::run() const {
+  kernels::index_scatter(view.device().type, view, offsets, values, before, write, order);
+}
 
 namespace {
+
+// On a GPU index_add sorts the index, to add in one order. A program that adds by one index several times does that
+// once (find_orders_once in autograd/compile/passes.h).
+Tensor index_order(const Tensor& index, int64_t size) {
+  const Tensor offsets = detail::empty_contiguous(index.sizes(), kInt64, index.device());
+  const Tensor numbers = index_as_int64(index, index.device(), "index_order");
+  kernels::index_offsets(index.device().type, offsets, numbers, {"index_order", 0, size, 1, false}, false);
+  const Tensor order = detail::empty_contiguous(index.sizes(), kInt64, index.device());
+  kernels::offset_order(index.device().type, order, offsets, size);
+  return order;
+}
+
+Tensor& index_add_in_order_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Tensor& order) {
+  SliceWrite write = prepare_slice_write(self, dim, index, source, "index_add", IndexWrite::Add);
+  write.order = order;
+  write.run();
+  return self;
+}
 
 Tensor& index_add_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
   check_source(self, dim, index, source, "index_add");
@@ -102,7 +122,8 @@ Tensor& index_fill__int_Tensor(Tensor& self, int64_t dim, const Tensor& index, c
   check_writable(self, "index_fill");
   const Slices slices = slices_of(self, dim, index, "index_fill", true);
   const Tensor filler = number_as(value, self.scalar_type()).to(self.device());
-  kernels::index_scatter(self.device().type, slices.view, slices.offsets, filler, slices.dim, IndexWrite::Assign);
+  kernels::index_scatter(self.device().type, slices.view, slices.offsets, filler, slices.dim, IndexWrite::Assign,
+                         Tensor());
   return self;
 }
 
@@ -166,6 +187,8 @@ void register_index_select_ops(Registry& r) {
   r.native(ops::index_fill__int_Scalar, native::index_fill__int_Scalar);
   r.native(ops::index_fill__int_Tensor, native::index_fill__int_Tensor);
   r.native(ops::index_add, native::on_copy<native::index_add_>);
+  r.native(ops::index_order, native::index_order);
+  r.native(ops::index_add_in_order, native::on_copy<native::index_add_in_order_>);
   r.native(ops::index_copy, native::on_copy<native::index_copy_>);
   r.native(ops::index_fill_int_Scalar, native::on_copy<native::index_fill__int_Scalar>);
   r.native(ops::index_fill_int_Tensor, native::on_copy<native::index_fill__int_Tensor>);

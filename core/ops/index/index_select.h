@@ -13,6 +13,9 @@ inline constinit Op<Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&,
     "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"};
 inline constinit Op<Tensor&(Tensor&, int64_t, const Tensor&, const Tensor&, const Scalar&)> index_add_{
     "aten::index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!)"};
+inline constinit Op<Tensor(const Tensor&, int64_t)> index_order{"rush::index_order(Tensor index, int size) -> Tensor"};
+inline constinit Op<Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&, const Tensor&)> index_add_in_order{
+    "rush::index_add_in_order(Tensor self, int dim, Tensor index, Tensor source, Tensor order) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, int64_t, const Tensor&, const Tensor&)> index_copy{
     "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"};
 inline constinit Op<Tensor&(Tensor&, int64_t, const Tensor&, const Tensor&)> index_copy_{
@@ -80,6 +83,7 @@ struct SliceWrite {
   Tensor view, offsets, values;  // as kernels::index_scatter takes them
   int64_t before;
   IndexWrite write;
+  Tensor order = {};
   void run() const;
 };
 // The write that index_copy_ (Assign) and index_add_ (Add) are. Throws as they do, naming `op`.

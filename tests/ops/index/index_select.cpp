@@ -50,6 +50,16 @@ TEST_CASE("index_select equals a plain loop along every dimension, strided or no
   CHECK_THROWS_AS(index_select(base, 0, tensor({0.0})), TypeError);
 }
 
+TEST_CASE("the order of an index, and a sum that is given it") {
+  const Tensor index = tensor({3, 0, 3, 1, 0}), source = arange(10., kFloat64).view({5, 2});
+  const Tensor order = ops::index_order(index, 4);
+  CHECK(values(order) == Doubles{1, 4, 3, 0, 2});
+  const Tensor zero = zeros({4, 2}, kFloat64);
+  CHECK(ops::index_add_in_order(zero, 0, index, source, order).equal(index_add(zero, 0, index, source)));
+  CHECK(ops::index_order(tensor({}, kInt64), 4).numel() == 0);
+  CHECK_THROWS_AS(ops::index_order(tensor({4}), 4).cpu(), IndexError);
+}
+
 TEST_CASE("index_add, index_copy and index_fill") {
   const Tensor x = counting({2, 3}), index = tensor({2, 0, 2});
   const Tensor source = tensor({10.0, 20.0, 30.0, 40.0, 50.0, 60.0}, kFloat64).view({2, 3});

@@ -6,6 +6,7 @@
 #include "backends/cuda/kernels/index/sorted_scatter.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
+#include "backends/functors/optional_data.h"
 #include "core/ops/view/copy.h"
 
 namespace rush::cuda {
@@ -111,7 +112,8 @@ struct AssignSlicesLoop {
   }
 };
 
-void index_scatter(const Tensor& view, const Tensor& offsets, const Tensor& values, int64_t before, IndexWrite write) {
+void index_scatter(const Tensor& view, const Tensor& offsets, const Tensor& values, int64_t before, IndexWrite write,
+                   const Tensor& order) {
   const char* op = kernels::index_scatter.name();
   const ScatterPlan plan{view.data_ptr(),
                          Positions(op, view, 0, before),
@@ -122,7 +124,12 @@ void index_scatter(const Tensor& view, const Tensor& offsets, const Tensor& valu
                          values.numel() == 1};
   if (write == IndexWrite::Assign) return pick_bytes<AssignSlicesLoop>(view.element_size())(op, plan);
   const int64_t bound = static_cast<int64_t>(view.impl()->storage()->nbytes()) / view.element_size();
-  scatter_sorted(op, view.scalar_type(), plan, bound, write);
+  scatter_sorted(op, view.scalar_type(), plan, bound, write, data_or_null<int64_t>(order));
+}
+
+void offset_order(const Tensor& order, const Tensor& offsets, int64_t bound) {
+  sort_offsets(kernels::offset_order.name(), offsets.data_ptr<int64_t>(), offsets.numel(), std::max<int64_t>(bound, 1),
+               order.data_ptr<int64_t>());
 }
 
 }  // namespace
@@ -131,6 +138,7 @@ void register_index() {
   kernels::index_offsets.set(kCUDA, index_offsets);
   kernels::index_gather.set(kCUDA, index_gather);
   kernels::index_scatter.set(kCUDA, index_scatter);
+  kernels::offset_order.set(kCUDA, offset_order);
 }
 
 }  // namespace rush::cuda

@@ -38,11 +38,14 @@ void sort_offsets(const char* op, const int64_t* offsets, int64_t n, int64_t bou
   bits <= 32 ? sort_as<uint32_t>(op, offsets, n, bits, order) : sort_as<uint64_t>(op, offsets, n, bits, order);
 }
 
-void scatter_sorted(const char* op, ScalarType dtype, const ScatterPlan& plan, int64_t bound, IndexWrite write) {
+void scatter_sorted(const char* op, ScalarType dtype, const ScatterPlan& plan, int64_t bound, IndexWrite write,
+                    const int64_t* order) {
   if (plan.count() == 0) return;
-  const Scratch memory(static_cast<size_t>(plan.n) * sizeof(int64_t));
-  int64_t* order = memory.as<int64_t>();
-  sort_offsets(op, plan.offsets, plan.n, std::max<int64_t>(bound, 1), order);
+  const Scratch memory(order ? 0 : static_cast<size_t>(plan.n) * sizeof(int64_t));
+  if (!order) {
+    sort_offsets(op, plan.offsets, plan.n, std::max<int64_t>(bound, 1), memory.as<int64_t>());
+    order = memory.as<int64_t>();
+  }
   switch (write) {
     case IndexWrite::Assign: return;  // needs no order
     case IndexWrite::Add: return scatter_sorted_add(op, dtype, plan, order);

@@ -23,8 +23,10 @@ struct ScatterPlan {
   int64_t count() const { return outer.count * n * inner.count; }
 };
 
-// The values of an offset are combined in their order, so that results repeat. Offsets must be below `bound`.
-void scatter_sorted(const char* op, ScalarType dtype, const ScatterPlan& plan, int64_t bound, IndexWrite write);
+// The values of an offset are combined in their order, so that results repeat. Offsets must be below `bound`. `order`
+// is what sort_offsets writes, or null.
+void scatter_sorted(const char* op, ScalarType dtype, const ScatterPlan& plan, int64_t bound, IndexWrite write,
+                    const int64_t* order = nullptr);
 
 // Writes to `order` (n) the permutation that sorts the offsets.
 void sort_offsets(const char* op, const int64_t* offsets, int64_t n, int64_t bound, int64_t* order);
