@@ -1,5 +1,7 @@
 // What the derivatives of reductions keep of the shapes.
 #pragma once
+#include <algorithm>
+
 #include "core/ops/view/view.h"
 #include "core/tensor.h"
 
@@ -9,7 +11,7 @@ namespace rush {
 // to them.
 struct ReducedShape {
   DimVector sizes, kept, dims;
-  int64_t count = 1;  // how many elements each result was reduced from
+  int64_t count = 1;  // how many elements each result was reduced from; 1 for none, whose gradient has no elements
 
   void save(const Tensor& self, OptionalIntArrayRef dim) {
     sizes = kept = self.sizes();
@@ -19,6 +21,7 @@ struct ReducedShape {
       count *= sizes[d];
       kept[d] = 1;
     }
+    count = std::max<int64_t>(count, 1);
   }
   Tensor restore(const Tensor& reduced) const {
     return reduced.sizes() == IntArrayRef(kept) ? reduced : reduced.reshape(kept);

@@ -23,7 +23,8 @@ struct MomentsBackward : Node {
     Tensor total;
     if (variance_grad.defined()) {
       const Tensor x = self.get();
-      const double scale = 2 / std::max(0., static_cast<double>(shape.count) - correction);
+      const double freedom = std::max(0., static_cast<double>(shape.count) - correction);
+      const double scale = x.numel() > 0 ? 2 / freedom : 0;  // infinite, it would make the second derivative NaN
       total = (shape.restore(variance_grad) * scale) * (x - x.mean(shape.dims, true));
     }
     if (mean_grad.defined()) {

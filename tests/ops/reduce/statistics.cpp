@@ -50,6 +50,22 @@ TEST_CASE("var of complex numbers is that of both parts together") {
   CHECK(x.std(false).item<double>() == doctest::Approx(std::sqrt(12)));
 }
 
+TEST_CASE("the second derivatives of the mean and variance of nothing are zero") {
+  const auto check = [](const char* name, auto reduce) {
+    CAPTURE(name);
+    const Tensor x = zeros({0, 2}, kFloat64).requires_grad_(), result = reduce(x),
+                 g = ones_like(result).requires_grad_();
+    const Tensor grad = autograd::grad({result}, {x}, {g}, true, true)[0];
+    CHECK(grad.sizes() == x.sizes());
+    CHECK(equal(autograd::grad({grad.sum()}, {g})[0], zeros_like(g)));
+  };
+  check("mean", [](const Tensor& x) { return x.mean(); });
+  check("mean of columns", [](const Tensor& x) { return x.mean(0); });
+  check("var", [](const Tensor& x) { return x.var(); });
+  check("var of columns", [](const Tensor& x) { return x.var(0); });
+  check("var_mean", [](const Tensor& x) { return std::get<1>(var_mean(x)); });
+}
+
 TEST_CASE("derivatives of var") {
   const Tensors inputs[] = {{leaf({3, 4})}, {leaf(5)}, {leaf({4, 3}).detach().t().requires_grad_()}};
   for (const Tensors& in : inputs) {
