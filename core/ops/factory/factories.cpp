@@ -73,10 +73,20 @@ static Tensor empty_like(const Tensor& self, MaybeDtype dtype, MaybeLayout layou
   return detail::empty_contiguous(self.sizes(), type, where);
 }
 
+// One of the elements that share memory, as those of an expanded tensor do: they all get the same value.
+static Tensor without_repeats(const Tensor& self) {
+  if (self.is_non_overlapping_and_dense()) return self;
+  DimVector sizes(self.sizes());
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (self.strides()[d] == 0) sizes[d] = std::min<int64_t>(sizes[d], 1);
+  }
+  return detail::make_view(self, sizes, self.strides(), self.storage_offset());
+}
+
 static Tensor& fill_(Tensor& self, const Scalar& value) {
   RUSH_CHECK_TYPE(!value.is_complex() || self.is_complex(), "fill_: a complex number does not fit a tensor of ",
                   self.scalar_type());
-  auto it = TensorIterator::nullary("fill_", self);
+  auto it = TensorIterator::nullary("fill_", without_repeats(self));
   kernels::fill(it.device_type(), it, value);
   return self;
 }
@@ -152,7 +162,9 @@ static Tensor fill(const Tensor& self, const Scalar& value) {
 
 static Tensor& fill_Tensor_(Tensor& self, const Tensor& value) {
   RUSH_CHECK_VALUE(value.dim() == 0, "fill_: expected a 0-dimensional value, got shape ", value.sizes());
-  return native::copy_(self, value, false);
+  Tensor target = without_repeats(self);
+  native::copy_(target, value, false);
+  return self;
 }
 
 static Tensor fill_Tensor(const Tensor& self, const Tensor& value) {

@@ -118,6 +118,13 @@ TEST_CASE("fill") {
   x.t()[0].fill_(tensor(7));
   CHECK(values(x) == Doubles{7, 1, 7, 3});
   CHECK_THROWS_AS(x.fill_(tensor({1})), ValueError);
+  const Tensor row = zeros({2, 1}), wide = row.expand({3, 2, 4});
+  const auto version = row._version();
+  CHECK(values(wide.fill_(2)[2].select(1, 3)) == Doubles{2, 2});
+  CHECK(row._version() == version + 1);
+  CHECK(values(wide.fill_(tensor(3.)).select(0, 1).select(1, 0)) == Doubles{3, 3});
+  CHECK(values(wide[0].select(0, 1).zero_()) == Doubles{0, 0, 0, 0});
+  CHECK(values(row.squeeze()) == Doubles{3, 0});
   CHECK_THROWS_AS(x.fill_(complex<double>(0, 1)), TypeError);
   CHECK(values(x) == Doubles{7, 1, 7, 3});
   check_gradients([](const Tensors& t) { return Tensors{fill(t[0], t[1]) * t[0]}; }, {leaf({2, 2}), leaf({})});
