@@ -115,6 +115,9 @@ void OneCycleLR::check() const {
   RUSH_CHECK_VALUE(o.total_steps() > 0, "OneCycleLR: the number of steps must be positive, got ", o.total_steps());
   RUSH_CHECK_VALUE(o.pct_start() >= 0 && o.pct_start() <= 1, "OneCycleLR: pct_start must be in [0, 1], got ",
                    o.pct_start());
+  RUSH_CHECK_VALUE(o.div_factor() > 0 && o.final_div_factor() > 0,
+                   "OneCycleLR: div_factor and final_div_factor must be positive, got ", o.div_factor(), " and ",
+                   o.final_div_factor());
   RUSH_CHECK_VALUE(o.max_lr().size() == base_lrs_.size(), "OneCycleLR: expected ", base_lrs_.size(),
                    " maximal rates, one for each parameter group, got ", o.max_lr().size());
   RUSH_CHECK_VALUE(!o.cycle_momentum() || optimizer_.defaults().get_momentum(),
@@ -169,7 +172,8 @@ std::vector<double> OneCycleLR::get_lrs() {
   double start_step = 0;
   while (current + 1 < phases_.size() && now > phases_[current].end_step) start_step = phases_[current++].end_step;
   const Phase& phase = phases_[current];
-  const double part = (now - start_step) / (phase.end_step - start_step);
+  const double length = phase.end_step - start_step;
+  const double part = length == 0 ? 1 : (now - start_step) / length;  // PyTorch divides by zero
 
   std::vector<double> lrs;
   for (size_t i = 0; i < base_lrs_.size(); ++i) {

@@ -177,6 +177,17 @@ TEST_CASE("warm restarts can be stepped to fractions of epochs") {
   CHECK_THROWS_AS(schedule.step(std::nan("")), ValueError);
 }
 
+TEST_CASE("OneCycleLR is at the end of a phase that has no length") {
+  SGD sgd({zero_parameter()}, SGDOptions(0.1));
+  const OneCycleLR peak_first(sgd, OneCycleLROptions(2, 4).pct_start(0.25));
+  CHECK(peak_first.get_last_lr()[0] == 2);
+  OneCycleLR peak_last(sgd, OneCycleLROptions(2, 4).pct_start(1));
+  for (int i = 0; i < 3; ++i) peak_last.step();
+  CHECK(peak_last.get_last_lr()[0] == 2);
+  peak_last.step();
+  CHECK(peak_last.get_last_lr()[0] == doctest::Approx(2 / 25. / 1e4));
+}
+
 TEST_CASE("schedules refuse what makes no sense") {
   SGD sgd({zero_parameter()}, SGDOptions(0.1));
   SGD other({zero_parameter()}, SGDOptions(0.1));
@@ -187,6 +198,7 @@ TEST_CASE("schedules refuse what makes no sense") {
   CHECK_THROWS_AS(LambdaLR(sgd, std::vector<LambdaLR::Lambda>()), ValueError);
   CHECK_THROWS_AS(OneCycleLR(sgd, OneCycleLROptions(0.1, 0)), ValueError);
   CHECK_THROWS_AS(OneCycleLR(sgd, OneCycleLROptions({0.1, 0.2}, 5)), ValueError);
+  CHECK_THROWS_AS(OneCycleLR(sgd, OneCycleLROptions(0.1, 5).div_factor(0)), ValueError);
   CHECK_THROWS_AS(SequentialLR(sgd, {}, {}), ValueError);
   CHECK_THROWS_AS(SequentialLR(sgd, {std::make_shared<StepLR>(other, 1)}, {}), ValueError);
   CHECK_THROWS_AS(ConstantLR(sgd, 0.0), ValueError);
