@@ -381,7 +381,7 @@ class Collector {
   NamedValues values;
 
   void collect(const Object& object, const std::string& name, int depth = 0) {
-    RUSH_CHECK_IO(depth < 100 && ++visited_ < (1 << 22), path_, ": not a valid PyTorch file: nested without end");
+    visit(depth);
     const auto inner = [&](const std::string& key) { return name.empty() ? key : name + "." + key; };
     if (object.kind == Object::TensorObject) {
       values.emplace_back(name, object.tensor);
@@ -397,13 +397,31 @@ class Collector {
       for (size_t i = 0; i < object.items.size(); ++i) collect(*object.items[i], inner(str(i)), depth + 1);
     } else if (object.kind == Object::Dict) {
       for (size_t i = 0; i + 1 < object.items.size(); i += 2) {
-        const Object& key = *object.items[i];
-        collect(*object.items[i + 1], inner(key.kind == Object::Text ? key.text : str(key.number)), depth + 1);
+        collect(*object.items[i + 1], inner(text_of(*object.items[i], depth + 1)), depth + 1);
       }
     }
   }
 
  private:
+  void visit(int depth) {
+    RUSH_CHECK_IO(depth < 100 && ++visited_ < (1 << 22), path_, ": not a valid PyTorch file: nested without end");
+  }
+  // A key of a dict as Python prints it, texts without quotes.
+  std::string text_of(const Object& key, int depth) {
+    visit(depth);
+    if (key.kind == Object::Text) return key.text;
+    if (key.kind == Object::Real) return str(key.real);
+    if (key.kind == Object::Bool) return key.number != 0 ? "True" : "False";
+    if (key.kind == Object::Number) return str(key.number);
+    if (key.kind != Object::Sequence) return "None";
+    std::string all = "(";
+    for (const Object* item : key.items) {
+      all += (all.size() > 1 ? ", " : "") + text_of(*item, depth + 1);
+      RUSH_CHECK_IO(all.size() < (1 << 16), path_, ": not a valid PyTorch file: a key of a dict is endless");
+    }
+    return all + ")";
+  }
+
   const std::string& path_;
   int visited_ = 0;
 };

@@ -165,6 +165,24 @@ std::string tensor_pickle(const std::string& offset, const std::string& sizes, c
          std::string("X\x03\0\0\0cpu", 8) + numel + "tQ" + offset + "(" + sizes + "t(" + strides + "t\x89NtR.";
 }
 
+TEST_CASE("pt: keys of a dict that are no texts are named as Python prints them") {
+  const TemporaryFolder folder;
+  const auto name_of = [&](const std::string& key) {
+    const std::string tensor = tensor_pickle(std::string("K\0", 2), "K\x06", "K\x01");
+    const std::string path = archive_of(folder, "\x80\x02}" + key + tensor.substr(2, tensor.size() - 3) + "s.");
+    return io::load_pt(path).at(0).first;
+  };
+  CHECK(name_of("K\x07") == "7");
+  CHECK(name_of("K\x01K\x02\x86") == "(1, 2)");
+  CHECK(name_of("N\x88\x86") == "(None, True)");
+  CHECK(name_of("K\x01)\x86") == "(1, ())");
+  CHECK(name_of(std::string("G\x3f\xe0\0\0\0\0\0\0", 9)) == "0.5");
+  CHECK_THROWS_WITH_AS(name_of("]q\x01h\x01\x61"), doctest::Contains("nested without end"), IOError);
+  std::string doubled = ")";
+  for (int i = 0; i < 60; ++i) doubled += "q\x01h\x01\x86";
+  CHECK_THROWS_WITH_AS(name_of(doubled), doctest::Contains("a key of a dict is endless"), IOError);
+}
+
 TEST_CASE("pt: hostile files") {
   const TemporaryFolder folder;
   const auto failure = [&](const std::string& pickle) -> std::string {
