@@ -206,6 +206,9 @@ class ModuleWalk {
   const std::string& name() const { return name_; }
   // The name that its parent knows it by.
   std::string_view key() const { return std::string_view(name_).substr(name_.size() - levels_.back().key_size); }
+  // What the module itself has registered, also what has two names there.
+  const OrderedDict<std::string, Tensor>& parameters() const { return module().parameters_; }
+  const OrderedDict<std::string, Tensor>& buffers() const { return module().buffers_; }
   // 0 for the root.
   size_t depth() const { return levels_.size() - 1; }
 

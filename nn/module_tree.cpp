@@ -168,6 +168,7 @@ void read_further_names(const nn::Module& module, const OrderedDict<std::string,
   std::unordered_map<const TensorImpl*, size_t> places;
   for (size_t i = 0; i < tensors.size(); ++i) places[tensors[i]->impl()] = i;
   const auto check = [&](const std::string& name, const Tensor& own) {
+    if (!own.defined()) return;
     const size_t place = places.at(own.impl());
     if (name == tensors[place].key()) return;
     Tensor again;
@@ -176,10 +177,10 @@ void read_further_names(const nn::Module& module, const OrderedDict<std::string,
     if (is_differentiable(own.scalar_type()) && allclose(again, read[place], 0, 0, /*equal_nan=*/true)) return;
     fields.problem(name, "is the module's " + tensors[place].key() + ", for which the dict has other numbers");
   };
-  module.apply([&](const std::string& prefix, const nn::Module& each) {
-    for (const auto& item : each.named_parameters(false)) check(nn::detail::join_names(prefix, item.key()), *item);
-    for (const auto& item : each.named_buffers(false)) check(nn::detail::join_names(prefix, item.key()), *item);
-  });
+  for (nn::detail::ModuleWalk walk(module, ""); !walk.done(); walk.next()) {
+    for (const auto& item : walk.parameters()) check(nn::detail::join_names(walk.name(), item.key()), *item);
+    for (const auto& item : walk.buffers()) check(nn::detail::join_names(walk.name(), item.key()), *item);
+  }
 }
 
 }  // namespace

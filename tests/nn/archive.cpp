@@ -208,4 +208,18 @@ TEST_CASE("load_state_dict takes the further names that PyTorch's files have for
   CHECK_THROWS_WITH_AS(load_state_dict(*after, dict), doctest::Contains("unexpected: 4.weight"), ValueError);
 }
 
+TEST_CASE("load_state_dict takes both names that one module has for a tensor") {
+  struct Tied : nn::Module {
+    Tensor in = register_parameter("in", zeros({2})), out = register_parameter("out", in);
+    Tensor none = register_parameter("none", Tensor());
+  } tied;
+  StateDict dict("state");
+  dict.insert("in", ones({2}));
+  dict.insert("out", ones({2}));
+  load_state_dict(tied, dict);
+  CHECK(equal(tied.out, ones({2})));
+  dict["out"] = zeros({2});
+  CHECK_THROWS_WITH_AS(load_state_dict(tied, dict), doctest::Contains("out is the module's in"), ValueError);
+}
+
 }  // namespace
