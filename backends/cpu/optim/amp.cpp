@@ -5,6 +5,7 @@
 #include "backends/cpu/optim/chunks.h"
 #include "backends/cpu/register.h"
 #include "backends/functors/amp.h"
+#include "core/ops/optim/foreach.h"
 #include "core/ops/pointwise/cast_all.h"
 
 namespace rush::cpu {
@@ -51,7 +52,7 @@ void update_scale(const Tensor& scale, const Tensor& growth_tracker, const Tenso
 void register_amp() {
   kernels::unscale.set(kCPU, unscale);
   kernels::update_scale.set(kCPU, update_scale);
-  kernels::cast_many.set_by_parts(kCPU, native::cast_many_by_parts);
+  kernels::cast_many.set_by_parts(kCPU, native::foreach_copy_by_parts);
 }
 
 }  // namespace rush::cpu

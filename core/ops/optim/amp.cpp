@@ -65,13 +65,6 @@ static Tensor& update_scale_(Tensor& scale, Tensor& growth_tracker, const Tensor
   return scale;
 }
 
-void cast_many_by_parts(TensorList to, TensorList from) {
-  for (size_t i = 0; i < to.size(); ++i) {
-    Tensor target = to[i];
-    copy_(target, from[i], /*non_blocking=*/false);
-  }
-}
-
 static std::vector<Tensor> cast_all(TensorList tensors, ScalarType dtype) {
   const char* op = "cast_all";
   RUSH_CHECK_TYPE(is_floating_point(dtype), op, ": expected a floating dtype, got ", dtype);

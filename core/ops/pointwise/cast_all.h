@@ -15,11 +15,6 @@ inline constinit Op<std::vector<Tensor>(TensorList, ScalarType)> cast_all{
 /// TypeError for other dtypes, ValueError for an undefined tensor and for several devices.
 inline std::vector<Tensor> cast_all(TensorList tensors, ScalarType dtype) { return ops::cast_all(tensors, dtype); }
 
-namespace native {
-// The kernel below, a tensor at a time.
-void cast_many_by_parts(TensorList to, TensorList from);
-}  // namespace native
-
 namespace kernels {
 // Tensor number i of `to` is written with that of `from`, which has its sizes and dense strides. All of `to` are of one
 // floating dtype, and so are all of `from`.
