@@ -29,6 +29,11 @@ void append_complex(std::string& out, const complex<T>& value) {
 }
 }  // namespace
 
+std::string upper_case(std::string text) {
+  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return text;
+}
+
 void append(std::string& out, std::string_view text) { out.append(text); }
 void append(std::string& out, IntArrayRef sizes) { append<IntArrayRef>(out, sizes); }
 void append(std::string& out, const char* text) { out.append(text ? text : "(null)"); }

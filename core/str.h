@@ -31,6 +31,9 @@ concept Range = requires(const R& range) {
 &&!std::convertible_to<const R&, std::string_view>;
 }  // namespace detail
 
+/// With the letters of ASCII in upper case.
+std::string upper_case(std::string text);
+
 /// Out of line, like all of these: a message is put together once, and code that can fail is everywhere.
 void append(std::string& out, std::string_view text);
 

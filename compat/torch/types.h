@@ -80,9 +80,8 @@ template <class T>
 struct CppTypeToScalarType : std::integral_constant<ScalarType, scalar_type_of<T>> {};
 /// "CUDA", or "cuda".
 inline std::string DeviceTypeName(DeviceType type, bool lower_case = false) {
-  std::string name = rush::detail::printed(type);
-  if (!lower_case) std::transform(name.begin(), name.end(), name.begin(), [](char c) { return std::toupper(c); });
-  return name;
+  const std::string name = rush::device_type_name(type);
+  return lower_case ? name : rush::upper_case(name);
 }
 /// "Float", "Long". In namespace rush, doctest and others would take it for their own.
 constexpr const char* toString(ScalarType type) { return rush::detail::enumerator_name(type); }

@@ -3,7 +3,6 @@
 #include "core/compile/element_wise_loop.h"
 
 #include <atomic>
-#include <cctype>
 
 #include "core/device/guard.h"
 #include "core/dispatch/registry.h"
@@ -16,10 +15,6 @@ std::atomic<Backend*> backends[kNumDeviceTypes];
 
 [[noreturn]] void throw_lacks(const char* what) {
   RUSH_THROW(NotImplementedError, "this type of device has no ", what, ": its Backend does not override it");
-}
-std::string upper_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return text;
 }
 }  // namespace
 
@@ -45,6 +40,7 @@ Backend* backend_or_null(DeviceType type) {
 
 Backend& backend_of(DeviceType type) {
   Backend* backend = backend_or_null(type);
+  RUSH_CHECK_NOT_IMPLEMENTED(type != kMeta, "meta: tensors of this device have no data, and nothing runs on it");
   RUSH_CHECK_NOT_IMPLEMENTED(backend, device_type_name(type),
                              ": this program was built without the backend for such devices (CMake's RUSH_",
                              upper_case(device_type_name(type)), ")");

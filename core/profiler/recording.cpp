@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <cstdlib>
 #include <ranges>
 #include <utility>
@@ -365,10 +364,7 @@ KeyAverages Recording::averages(bool by_shapes, bool by_stack) const {
     }
   }
   KeyAverages averages;
-  if (devices) {
-    averages.device = rush::detail::printed(device_type);
-    for (char& letter : averages.device) letter = static_cast<char>(std::toupper(letter));
-  }
+  if (devices) averages.device = upper_case(device_type_name(device_type));
   for (auto& [key, average] : groups) averages.push_back(std::move(average));
   return averages;
 }

@@ -88,6 +88,8 @@ TEST_CASE("this processor's peaks are measured once, and a profile has the bytes
   CHECK(peaks.flops_per_second_32 > 1e8);
   CHECK(peaks.flops_per_second_16 > 0);
   CHECK(&measured_peaks(kCPU) == &peaks);
+  CHECK_THROWS_WITH_AS(measured_peaks(kMeta), doctest::Contains("meta: tensors of this device have no data"),
+                       NotImplementedError);
   const Tensor x = ones({1000});
   Profile profile({.with_flops = true});
   x.mul(x);
