@@ -90,7 +90,7 @@ expect_one_line "got '--all'"
 
 # A page of two questions, of which the second is open.
 mkdir "$house/docs"
-cp "$(dirname "$1")/tools/quiz.py" "$house/tools"
+cp "$(dirname "$1")"/tools/{quiz.py,run_command.py,lab} "$house/tools"
 cat >"$house/docs/quiz.md" <<'TEXT'
 # Questions
 
@@ -133,11 +133,14 @@ rush quiz --list
 rush quiz 3
 expect_status 2
 expect_one_line "there are questions 1 to 2, got 3"
+rush lab --help
+expect_status 0
+[[ $out == "usage: ./rush lab "* ]] || fail "the labs' help: $out"
 if [[ -w /dev/full ]]; then
-  for list in "" --list; do
+  for command in quiz "quiz --list" lab; do
     status=0
-    # shellcheck disable=SC2086  # nothing, or an option
-    err=$("$house/rush" quiz $list 2>&1 >/dev/full) || status=$?
+    # shellcheck disable=SC2086  # a command and its options
+    err=$("$house/rush" $command 2>&1 >/dev/full) || status=$?
     expect_status 1
     expect_one_line "cannot write to stdout: No space left on device"
   done
@@ -154,7 +157,7 @@ if command -v script >/dev/null; then
   replies a q
   [[ $out == *"No, it is B."*"0 of 1 right; wrong: 1"* && $out != *"Fresh pages"* ]] || fail "a wrong answer, and q: $out"
 fi
-rm -r "$house/docs" "$house/tools/quiz.py"
+rm -r "$house/docs" "$house"/tools/{quiz.py,run_command.py,lab}
 
 nothing_left() {
   [[ -z $(find "$house" -type f ! -name rush ! -path '*/tools/*') ]] || fail "$1 left files behind: $(find "$house")"

@@ -8,12 +8,10 @@ without shows its answer after the return key; q ends the quiz.
 """
 import argparse
 import dataclasses
-import os
 import pathlib
 import random
 import re
 import shutil
-import signal
 import sys
 import textwrap
 
@@ -151,7 +149,6 @@ def chosen(questions, what, parser):
 
 
 def main():
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the reader of a pipe may stop before the end
     parser = Parser(prog="./rush quiz", add_help=False, allow_abbrev=False)
     parser.add_argument("root", type=pathlib.Path)
     parser.add_argument("what", nargs="*")
@@ -170,9 +167,6 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-        sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python writes the rest as it ends
-        sys.exit(f"rush: quiz: {error}" if error.filename else f"rush: quiz: cannot write to stdout: {error.strerror}")
+    sys.dont_write_bytecode = True
+    from run_command import run
+    run("quiz", main)
