@@ -1,10 +1,8 @@
 #include "autograd/compile/compile.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <ranges>
-#include <string_view>
 
 #include "autograd/compile/fusion.h"
 #include "autograd/compile/graph_dump.h"
@@ -17,6 +15,7 @@
 #include "autograd/compile/trace_changes.h"
 #include "autograd/compile/tracer.h"
 #include "autograd/grad_mode.h"
+#include "core/environment_flag.h"
 #include "core/error/warning.h"
 #include "core/graphs/graph.h"
 #include "core/str.h"
@@ -357,11 +356,10 @@ struct CompiledFunction::State {
 };
 
 CompiledFunction::CompiledFunction(const CompileOptions& options) : state_(std::make_unique<State>()) {
-  const char* const wanted = std::getenv("RUSH_COMPILE_CHECK");
   RUSH_CHECK_VALUE(options.memory_budget >= 0 && options.memory_budget <= 1,
                    "compile: memory_budget must be from 0 to 1, got ", options.memory_budget);
   state_->options = options;
-  state_->options.check |= wanted && std::string_view(wanted) == "1";
+  state_->options.check |= environment_flag("RUSH_COMPILE_CHECK");
 }
 CompiledFunction::~CompiledFunction() = default;
 CompiledFunction::CompiledFunction(CompiledFunction&&) noexcept = default;

@@ -8,6 +8,7 @@
 #include <map>
 #include <string_view>
 
+#include "core/environment_flag.h"
 #include "core/error/error.h"
 #include "core/error/warning.h"
 #include "core/io/atomic_file.h"
@@ -100,7 +101,7 @@ void GraphDump::leave(const std::string& file, const std::string& text) const {
 }
 
 void log(const std::string& line) {
-  if (environment("RUSH_COMPILE_LOG") == "1") std::fputs(str("compile: ", line, '\n').c_str(), stderr);
+  if (environment_flag("RUSH_COMPILE_LOG")) std::fputs(str("compile: ", line, '\n').c_str(), stderr);
 }
 
 }  // namespace rush::compiler

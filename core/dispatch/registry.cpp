@@ -1,11 +1,11 @@
 #include "core/dispatch/registry.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string_view>
 
 #include "core/dispatch/trace.h"
+#include "core/environment_flag.h"
 
 namespace rush {
 
@@ -63,14 +63,14 @@ Registry& registry() {
   static thread_local bool is_registering = false;
   if (is_registering) return instance;  // to what is registered later and looks for what was before
   std::call_once(once, [] {
+    const bool shows = environment_flag("RUSH_SHOW_DISPATCH");  // first, since a handler of warnings may throw
     is_registering = true;
     struct AtEnd {
       ~AtEnd() { is_registering = false; }
     } at_end;
     register_all(instance);
     instance.fallback(DispatchKey::Trace, trace_call);
-    const char* show = std::getenv("RUSH_SHOW_DISPATCH");
-    if (show && *show && std::string_view(show) != "0") watching |= DispatchKey::Trace;
+    if (shows) watching |= DispatchKey::Trace;
   });
   return instance;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <limits>
 
 #include "core/dispatch/registry.h"
@@ -10,6 +9,7 @@
 #include "core/distributed/fake.h"
 #include "core/distributed/flight_recorder.h"
 #include "core/distributed/terminate_handler.h"
+#include "core/environment_flag.h"
 
 namespace rush::distributed {
 
@@ -42,8 +42,7 @@ void init_process_group(std::string_view backend, const InitOptions& options) {
                    " ms, expected 1 ms to a hundred years");
   InitOptions resolved = options;
   resolved.timeout = timeout;
-  const char* const variable = std::getenv("RUSH_DISTRIBUTED_DEBUG");
-  detail::set_debug(options.debug || (variable && variable == std::string_view("1")));
+  detail::set_debug(options.debug || environment_flag("RUSH_DISTRIBUTED_DEBUG"));
   if (backend == "mpi") {
     detail::groups().push_back(detail::make_mpi_group(resolved));
   } else if (backend == "fake") {

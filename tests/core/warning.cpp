@@ -7,11 +7,14 @@
 #include <thread>
 #include <vector>
 
+#include "core/environment_flag.h"
 #include "rushlight.h"
 #include "tests/autograd/leaf.h"
+#include "tests/environment_guard.h"
 #include "tests/warnings.h"
 
 using namespace rush;
+using rush::testing::EnvironmentGuard;
 using rush::testing::leaf_of_ones;
 using rush::testing::Warnings;
 
@@ -35,6 +38,31 @@ TEST_CASE("a warning goes to the handler with its message, its place and the fun
   REQUIRE(warnings.all().size() == 1);
   CHECK(warnings.all()[0].starts_with("number 1 [called from "));
   CHECK(warnings.all()[0].find("warn_here (") != std::string::npos);
+}
+
+TEST_CASE("a switch in the environment that is neither 0 nor 1 is told") {
+  const Warnings warnings;
+  const auto check = [](const char* value, bool expected, bool expected_with) {
+    CAPTURE(value);
+    const EnvironmentGuard guard("RUSH_TEST_SWITCH", value);
+    CHECK(environment_flag("RUSH_TEST_SWITCH") == expected);
+    CHECK(environment_flag("RUSH_TEST_SWITCH", true) == expected_with);
+  };
+  CHECK(environment_flag("RUSH_TEST_SWITCH", true));
+  check("", false, true);
+  check("1", true, true);
+  check("0", false, false);
+  CHECK(warnings.all().empty());
+  check("yes", false, true);
+  CHECK(warnings.all().at(0).starts_with(
+      "the environment variable RUSH_TEST_SWITCH is 'yes', expected 0 or 1, and is taken for 0"));
+}
+
+TEST_CASE("what the environment switches on asks for 0 or 1") {
+  const Warnings warnings;
+  const EnvironmentGuard guard("RUSH_COMPILE_CHECK", "yes");
+  const compiler::CompiledFunction function({});
+  CHECK(warnings.last().find("RUSH_COMPILE_CHECK is 'yes'") != std::string::npos);
 }
 
 TEST_CASE("RUSH_WARN_ONCE warns once, or each time where that is asked for") {

@@ -1,5 +1,4 @@
 // Times between events of the streams, where CUPTI cannot be had.
-#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "backends/cuda/outside_capture.h"
 #include "backends/cuda/profiler/activity_sources.h"
 #include "backends/cuda/stream/current_stream.h"
+#include "core/environment_flag.h"
 #include "core/error/warning.h"
 
 namespace rush::cuda {
@@ -151,9 +151,8 @@ profiler::ActivitySource& event_source() {
 }
 
 profiler::ActivitySource& activity_source() {
-  const char* wanted = std::getenv("RUSH_CUPTI");
   std::string trouble = "RUSH_CUPTI is 0";
-  if (!wanted || std::string_view(wanted) != "0") {
+  if (environment_flag("RUSH_CUPTI", true)) {
     if (profiler::ActivitySource* source = cupti_source(trouble)) return *source;
   }
   RUSH_WARN("profiler: times of the GPU are taken by events, and show no kernels: ", trouble);
