@@ -42,6 +42,12 @@ for command in demo gpt mesh_gpt gpt2 resnet spectrogram gcn submanifold launch 
   [[ $out == *$'\n'"  $command"* ]] || fail "the help leaves out $command"
 done
 
+for command in profile launch memory quiz test compute-sanitizer fuzz bench conformance train-parity portability fetch docs diagrams build; do
+  rush $command --help
+  expect_status 0
+  [[ $out == "  $command"* && $alone == *"$out"* ]] || fail "the help of $command: $out"
+done
+
 rush dance
 expect_status 2
 expect_one_line "unknown command 'dance'"
@@ -78,6 +84,9 @@ expect_one_line "resnet trains in one process"
 rush launch -n 2
 expect_status 2
 expect_one_line "expected a program"
+rush launch -n 2 ./no_such_program
+expect_status 2
+expect_one_line "there is no program ./no_such_program"
 rush profile --traces trace.json demo
 expect_status 2
 expect_one_line "unknown option --traces"
