@@ -71,6 +71,7 @@ for program in "${transformers[@]}"; do
   refused "$program" "GiB, this machine has" --data nowhere --n_layer 1024 --n_embd 65536 --n_head 4
   refused "$program" "--graph needs --device cuda" --data nowhere --graph
   refused "$program" "--beta2: expected" --data nowhere --beta2 1
+  refused "$program" "--dropout: expected" --data nowhere --dropout 1
   for option in "--dropout 0.1" "--dtype float16" --estimate_memory "--checkpoint auto"; do
     refused "$program" "${option%% 0.1} is for processes that have the whole model" --data nowhere --tp 2 $option
   done

@@ -58,7 +58,7 @@ struct Settings {
     options.add("--n_head", &n_head, "attention heads of a block", 1, 1 << 10);
     options.add("--n_embd", &n_embd, "width", 1, 1 << 16);
     options.add("--block_size", &block_size, "characters that the model sees", 1, 1 << 16);
-    options.add("--dropout", &dropout, "part of the activations that is dropped while training", 0, 1);
+    options.add("--dropout", &dropout, "part of the activations that is dropped while training", 0, 0.999999);
     options.add("--batch_size", &batch_size, "blocks in a batch", 1, 1 << 16);
     options.add("--max_iters", &max_iters, "batches to train on", 0, 1 << 30);
     options.add("--learning_rate,--lr", &learning_rate, "the highest learning rate; 0: 3e-3 * 128 / n_embd", 0, 1e3);

@@ -54,7 +54,7 @@ struct Settings {
     options.add("--n_head", &model.n_head, "attention heads of a block", 1, 1 << 10);
     options.add("--n_embd", &model.n_embd, "width", 1, 1 << 16);
     options.add("--block_size", &model.block_size, "tokens that the model sees", 1, 1 << 20);
-    options.add("--dropout", &model.dropout, "part of the activations that is dropped while training", 0, 1);
+    options.add("--dropout", &model.dropout, "part of the activations that is dropped while training", 0, 0.999999);
     options.add("--batch_size", &training.batch_size, "blocks that are in memory at once: a micro-batch", 1, 1 << 20);
     options.add("--total_batch_size", &training.total_batch_size,
                 "tokens in a step, a multiple of batch_size x block_size; 0: one micro-batch", 0, int64_t{1} << 40);
