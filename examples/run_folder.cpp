@@ -111,7 +111,8 @@ bool RunFolder::begin(const std::function<void()>& load, const std::function<voi
     load();
   } catch (const rush::ValueError& error) {
     if (beginning_.allow_changes) throw;
-    throw rush::ValueError(rush::str(error.what(), "; a run goes on with the settings that it began with, but for a ",
+    throw rush::ValueError(rush::str(error.what_without_backtrace(),
+                                     "; a run goes on with the settings that it began with, but for a ",
                                      "device, rate or length that --allow_changes allows to change"));
   }
   for (const std::string& change : changes_) std::printf("changed: %s\n", change.c_str());
@@ -137,7 +138,8 @@ std::string try_to_save(const std::function<void()>& save) {
   try {
     save();
   } catch (const rush::IOError& error) {
-    return rush::str("warning: ", error.what(), "; the run goes on, and tries again at the next checkpoint");
+    return rush::str("warning: ", error.what_without_backtrace(),
+                     "; the run goes on, and tries again at the next checkpoint");
   }
   return "";
 }

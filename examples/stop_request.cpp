@@ -77,7 +77,8 @@ void StopRequest::end(const std::string& done, const std::string& resume_command
   try {
     save();
   } catch (const rush::IOError& error) {
-    throw rush::IOError(rush::str(why, error.what(), "; to go on from the last checkpoint: ", resume_command));
+    throw rush::IOError(
+        rush::str(why, error.what_without_backtrace(), "; to go on from the last checkpoint: ", resume_command));
   }
   const std::string message = why + (resume_command.empty() ? "nothing was saved" : "to go on: " + resume_command);
   RUSH_CHECK_IO(signal != 0, message);

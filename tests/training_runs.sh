@@ -73,7 +73,8 @@ ended "$status"
 grep -q "^gpt: stopped by SIG$signal after iteration [0-9]*; to go on: $gpt .* --resume$" a.err || fail "no command: $(<a.err)"
 before=$(md5sum <a/checkpoint.safetensors)
 expect 1 "--resume goes on from it, --overwrite starts anew" gpt --out_dir a
-expect 1 "max_iters: saved with '1000000', now '100'" gpt --out_dir a --resume --max_iters 100
+expect 1 "max_iters: saved with '1000000', now '100'; a run goes on with the settings that it began with" \
+  gpt --out_dir a --resume --max_iters 100
 expect 1 "batch_size: saved with '4', now '8'" gpt --out_dir a --resume --allow_changes --max_iters 1000000 --batch_size 8
 tr a-z A-Z <text >other
 expect 1 "text: saved with" gpt --out_dir a --resume --max_iters 1000000 --data other
