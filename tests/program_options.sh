@@ -81,7 +81,7 @@ refused gpt "--json: there is no folder" --data nowhere --json nowhere/results.j
 refused mnist "--digits 20 make no batch of --batch_size 21" --digits 20 --batch-size 21
 refused mnist "--json: there is no folder" --json nowhere/results.json
 refused plan "--gpus: expected a whole number from 0 to 65536" gpt2 --gpus many
-refused gcn "multiple of the number of classes" --nodes 100 --num_classes 7
+refused gcn "gcn: --nodes 100 is no multiple of --num_classes 7" --nodes 100 --num_classes 7
 
 # Paths that are named and lead nowhere.
 run 1 mnist --data "$scratch/nowhere" --out_dir "$scratch/mnist"

@@ -22,11 +22,9 @@ Tensor draw_pairs(const BlockGraphOptions& o, int64_t count, bool same_class) {
 }  // namespace
 
 void BlockGraphOptions::check() const {
-  RUSH_CHECK_VALUE(classes > 0 && nodes >= classes && nodes % classes == 0,
-                   "gcn: the number of nodes must be a multiple of the number of classes, got ", nodes, " and ",
-                   classes);
-  RUSH_CHECK_VALUE(degree <= static_cast<double>(nodes) / 4, "gcn: ", nodes, " nodes are too few for ", degree,
-                   " neighbours each");
+  RUSH_CHECK_VALUE(classes > 0 && nodes >= classes && nodes % classes == 0, "--nodes ", nodes,
+                   " is no multiple of --num_classes ", classes);
+  RUSH_CHECK_VALUE(degree <= static_cast<double>(nodes) / 4, "--nodes ", nodes, " are too few for --degree ", degree);
 }
 
 BlockGraph draw_block_graph(const BlockGraphOptions& o) {
