@@ -2,7 +2,8 @@
 # Starts N processes of a program on this machine, by Open MPI's mpirun.
 # usage: launch.sh -n N [--tag-output] [--restarts R [--again ARGUMENT]] PROGRAM [ARGUMENTS...]
 # Where a process fails, mpirun ends the others; with --restarts all are started again, at most R times, with ARGUMENT
-# behind the others. RUSH_RESTART in their environment says how often that has been done.
+# behind the others. RUSH_RESTART in their environment says how often that has been done. It is not done after status 2:
+# an option that is bad would be so again.
 set -euo pipefail
 
 fail() {
@@ -62,7 +63,7 @@ trap 'stopped=1' INT TERM
 for ((attempt = 0; ; ++attempt)); do
   status=0
   RUSH_RESTART=$attempt "${run[@]}" "$@" || status=$?
-  ((status != 0 && attempt < restarts)) && [[ -z $stopped ]] || exit "$status"
+  ((status != 0 && status != 2 && attempt < restarts)) && [[ -z $stopped ]] || exit "$status"
   printf 'launch: the run has ended with status %d; restart %d of %d\n' "$status" $((attempt + 1)) "$restarts" >&2
   if ((attempt == 0)) && [[ -n $again ]]; then set -- "$@" "$again"; fi
 done

@@ -48,4 +48,7 @@ for weights in "$scratch"/whole/*.safetensors; do
   [[ $weights != */checkpoint* ]] || continue
   cmp "$weights" "$scratch/run/${weights##*/}" || fail "the weights differ after $killed kills"
 done
+status=0
+"$launch" -n 1 --restarts 1 "$program" --no_such_option 2>"$scratch/run.log" || status=$?
+[[ $status == 2 && $(restarts) == 0 ]] || fail "a bad option, status $status: $(<"$scratch/run.log")"
 printf '%d kills, the same weights\n' "$killed"
