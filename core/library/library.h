@@ -118,9 +118,9 @@ const Op<Sig>& find_operator(std::string_view name) {
 }  // namespace rush
 
 /// The one entry point of a shared library of operators: RUSH_OPERATORS(library) { library.register_kernel<op>(...); }
-#define RUSH_OPERATORS(library)                                                                            \
+#define RUSH_OPERATORS(argument)                                                                           \
   static void rush_note_operators(::rush::Library&);                                                       \
   extern "C" [[gnu::visibility("default")]] const ::rush::library::detail::Entry rush_operators_entry;     \
   const ::rush::library::detail::Entry rush_operators_entry{::rush::library::kIdentity, &::rush::registry, \
                                                             &rush_note_operators};                         \
-  static void rush_note_operators([[maybe_unused]] ::rush::Library& library)
+  static void rush_note_operators([[maybe_unused]] ::rush::Library& argument)

@@ -160,6 +160,8 @@ void test_errors(const std::string& folder) {
            }),
            "load_inline: broken does not compile: broken.cpp:4:10: error: ");
   check(std::count(output.begin(), output.end(), '\n') > 1, "the output has more lines");
+  const std::string entry = "#include \"core/library/library.h\"\nRUSH_OPERATORS(mine) { (void)mine; }\n";
+  load_inline("named", {entry}, counting(folder));
   contains(thrown<ValueError>([&] { load_inline("no entry", {wrong}); }), "the name 'no entry' must be of letters");
   contains(thrown<ValueError>([&] { load_inline("none", {}); }), "has no C++ source");
   contains(thrown<ValueError>([&] { load_inline("empty", {"int i;"}, counting(folder)); }), "has no RUSH_OPERATORS");
