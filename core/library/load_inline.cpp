@@ -52,7 +52,9 @@ Strings joined(std::initializer_list<Strings> lists) {
 class ScratchFolder {
  public:
   ScratchFolder() {
-    std::string path = fs::temp_directory_path() / "rushlight-XXXXXX";
+    std::error_code missing;
+    std::string path = fs::temp_directory_path(missing) / "rushlight-XXXXXX";
+    RUSH_CHECK_IO(!missing, "load_inline: the folder for temporary files, see TMPDIR: ", missing.message());
     RUSH_CHECK_IO(::mkdtemp(path.data()), path, ": load_inline: cannot make this folder");
     path_ = path;
   }
@@ -112,12 +114,14 @@ Plan plan_for(const std::string& name, const Strings& sources, const InlineOptio
   return plan;
 }
 
-// "scale.cpp:3:10: error: 'y' was not declared": the first line that says what is wrong.
+// "scale.cpp:3:10: error: 'y' was not declared", "/usr/bin/ld: cannot find -lm2": the first line that says what is
+// wrong.
 std::string first_error(const std::string& output) {
   std::string first;
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
-    if (line.find("error") != line.npos) return line;
+    const bool is_of_linker = line.find("ld: ") != line.npos && line.find("warning: ") == line.npos;
+    if (is_of_linker || line.find("error") != line.npos) return line;
     if (first.empty()) first = line;
   }
   return first;

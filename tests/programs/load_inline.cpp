@@ -162,6 +162,13 @@ void test_errors(const std::string& folder) {
   check(std::count(output.begin(), output.end(), '\n') > 1, "the output has more lines");
   const std::string entry = "#include \"core/library/library.h\"\nRUSH_OPERATORS(mine) { (void)mine; }\n";
   load_inline("named", {entry}, counting(folder));
+  contains(thrown<CompileError>([&] {
+             load_inline("twice", {entry, entry}, counting(folder));
+           }),
+           "rush_operators_entry");
+  setenv("TMPDIR", (folder + "/nowhere").c_str(), 1);
+  contains(thrown<IOError>([&] { load_inline("scratch", {entry}, counting(folder)); }), "TMPDIR");
+  unsetenv("TMPDIR");
   contains(thrown<ValueError>([&] { load_inline("no entry", {wrong}); }), "the name 'no entry' must be of letters");
   contains(thrown<ValueError>([&] { load_inline("none", {}); }), "has no C++ source");
   contains(thrown<ValueError>([&] { load_inline("empty", {"int i;"}, counting(folder)); }), "has no RUSH_OPERATORS");
