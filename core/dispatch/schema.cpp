@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/error/error_context.h"
+
 namespace rush {
 
 namespace {
@@ -96,20 +98,6 @@ Value parse_default(const std::string& type, std::string_view text) {
   return real ? Value(parse_number<double>(text)) : Value(parse_number<int64_t>(text));
 }
 
-Argument parse_argument(std::string_view text) {
-  Argument argument;
-  const size_t equals = text.find('=');
-  const std::string_view head = trim(text.substr(0, equals));
-  const size_t space = head.rfind(' ');
-  RUSH_CHECK_VALUE(space != head.npos, "schema: argument '", text, "' has no name");
-  argument.type = plain_type(head.substr(0, space));
-  argument.alias = alias_in(head.substr(0, space));
-  argument.is_written = head.substr(0, space).find("!)") != std::string_view::npos;
-  argument.name = head.substr(space + 1);
-  if (equals != text.npos) argument.default_value = parse_default(argument.type, trim(text.substr(equals + 1)));
-  return argument;
-}
-
 // Length N of a type "T[N]"; 0 for any length or no list.
 size_t fixed_length(const std::string& type) {
   const size_t open = type.find('[');
@@ -161,9 +149,51 @@ Value fit(const Argument& argument, Value value) {
   return value;
 }
 
+Argument parse_argument(std::string_view text) {
+  Argument argument;
+  const size_t equals = text.find('=');
+  const std::string_view head = trim(text.substr(0, equals));
+  const size_t space = head.rfind(' ');
+  RUSH_CHECK_VALUE(space != head.npos, "schema: argument '", text, "' has no name");
+  argument.type = plain_type(head.substr(0, space));
+  argument.alias = alias_in(head.substr(0, space));
+  argument.is_written = head.substr(0, space).find("!)") != std::string_view::npos;
+  argument.name = head.substr(space + 1);
+  if (equals != text.npos) {
+    const std::string_view value = trim(text.substr(equals + 1));
+    RUSH_CHECK_VALUE(!value.empty(), "schema: argument '", argument.name, "' has no default behind '='");
+    argument.default_value = fit(argument, parse_default(argument.type, value));
+  }
+  return argument;
+}
+
+std::string in_schema(const void* text) { return str("in ", *static_cast<const std::string_view*>(text)); }
+
+Value fit_checked(const Argument& argument, Value given, const std::string& op) {
+  Value value = fit(argument, std::move(given));
+  RUSH_CHECK_TYPE(argument.takes(value), op, ": argument '", argument.name, "' is ", argument.type, ", got ",
+                  value.kind());
+  return value;
+}
+
 }  // namespace
 
+std::string Argument::kind() const {
+  std::string kind = type;
+  if (optional()) kind.pop_back();
+  const size_t open = kind.rfind('[');
+  return open == kind.npos ? kind : kind.substr(0, open) + "[]";
+}
+
+bool Argument::takes(const Value& value) const {
+  if (value.is_none()) return optional() || type == "Tensor";
+  const std::string expected = kind();
+  if (expected != "Scalar") return expected == value.kind();
+  return value.is<bool>() || value.is<int64_t>() || value.is<double>() || value.is<complex<double>>();
+}
+
 Schema Schema::parse(std::string_view text) {
+  const ErrorContext context(in_schema, &text);
   Schema schema;
   std::string_view rest = text;
   const size_t open = rest.find('(');
@@ -184,7 +214,12 @@ Schema Schema::parse(std::string_view text) {
     schema.arguments.back().keyword_only = keyword_only;
   }
   if (returns.starts_with('(')) returns = returns.substr(1, returns.size() - 2);
-  while (!trim(returns).empty()) schema.return_aliases.push_back(alias_in(take_until(returns, ',')));
+  while (!trim(returns).empty()) {
+    const std::string_view one = trim(take_until(returns, ','));
+    const std::string type = plain_type(one);
+    schema.return_types.push_back(type.substr(0, type.find(' ')));
+    schema.return_aliases.push_back(alias_in(one));
+  }
   schema.num_returns = static_cast<int>(schema.return_aliases.size());
   return schema;
 }
@@ -205,13 +240,13 @@ std::vector<Value> Schema::bind(std::vector<Value> positional, std::vector<std::
         std::find_if(named.begin(), named.end(), [&](const auto& entry) { return entry.first == argument.name; });
     if (i < positional.size()) {
       RUSH_CHECK_TYPE(by_name == named.end(), name, ": argument '", argument.name, "' is given twice");
-      stack.push_back(fit(argument, std::move(positional[i])));
+      stack.push_back(fit_checked(argument, std::move(positional[i]), name));
     } else if (by_name != named.end()) {
-      stack.push_back(fit(argument, std::move(by_name->second)));
+      stack.push_back(fit_checked(argument, std::move(by_name->second), name));
     } else {
       RUSH_CHECK_TYPE(argument.default_value || argument.optional(), name, ": argument '", argument.name,
                       "' is missing");
-      stack.push_back(argument.default_value ? fit(argument, *argument.default_value) : Value());
+      stack.push_back(argument.default_value.value_or(Value()));
     }
   }
   return stack;

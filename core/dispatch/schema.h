@@ -19,6 +19,8 @@ struct Argument {
   bool is_written = false;  // "Tensor(a!)"
 
   bool optional() const { return type.ends_with('?'); }
+  std::string kind() const;              // "int[]" of "int[2]?"
+  bool takes(const Value& value) const;  // whether the value is of that kind, or none where one may be
 };
 
 /// "add" of "aten::add.Tensor": what errors call an operator.
@@ -27,7 +29,7 @@ std::string_view short_name(std::string_view name);
 struct Schema {
   std::string name;  // "aten::add.Tensor"
   std::vector<Argument> arguments;
-  std::vector<std::string> return_aliases;  // of each result, as an argument's
+  std::vector<std::string> return_types, return_aliases;  // of each result, as an argument's
   int num_returns = 1;
 
   /// Throws ValueError when the text is not of the ATen form `name(type arg=default, *, ...) -> returns`.

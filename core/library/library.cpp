@@ -47,8 +47,6 @@ void Library::check(const Registry& registry) const {
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
     library::check_signature(*step.op, step.signature);
-    RUSH_CHECK_VALUE(step.name().find("::") != std::string_view::npos, "add_operators: '", step.name(),
-                     "' needs a namespace, as in \"my::scale(Tensor x) -> Tensor\"");
     const OpBase* taken = registry.find(step.name());
     if (taken) {
       const SourceLocation where = taken->registered_at(DispatchKey::Dense);

@@ -19,15 +19,14 @@ struct SchemaType {
   bool written = false;   // "Tensor(a!)"
 };
 
-/// The types of an operator's arguments, in order, and how many results it has.
+/// The types of an operator's arguments and results, in order.
 struct Signature {
-  std::vector<SchemaType> arguments;
-  size_t results = 0;
+  std::vector<SchemaType> arguments, results;
 };
 
 /// Throws TypeError, naming the argument, where the operator's schema and its C++ type differ: in the number of
-/// arguments or results, in a type, or in whether a tensor is written. Throws ValueError where the schema cannot be
-/// parsed.
+/// arguments or results, in a type, in whether a tensor is written, or where a default is of another type. Throws
+/// ValueError where the schema cannot be parsed, its name has no namespace, or two arguments have one name.
 void check_signature(const OpBase& op, const Signature& signature);
 
 namespace detail {
@@ -43,6 +42,7 @@ inline constexpr SchemaType type_of<std::array<bool, N>>{"bool[]"};
   inline constexpr SchemaType type_of<__VA_ARGS__>{name};
 RUSH_SCHEMA_TYPE("Tensor", Tensor)
 RUSH_SCHEMA_TYPE("Tensor[]", TensorList)
+RUSH_SCHEMA_TYPE("Tensor[]", std::vector<Tensor>)
 RUSH_SCHEMA_TYPE("Tensor?[]", OptionalTensorList)
 RUSH_SCHEMA_TYPE("Scalar", Scalar)
 RUSH_SCHEMA_TYPE("bool", bool)
@@ -68,13 +68,18 @@ SchemaType argument_type() {
 }
 
 template <class R>
-inline constexpr size_t count_of = std::is_void_v<R> ? 0 : 1;
+std::vector<SchemaType> result_types(std::type_identity<R>) {
+  return {type_of<std::decay_t<R>>};
+}
+inline std::vector<SchemaType> result_types(std::type_identity<void>) { return {}; }
 template <class... T>
-inline constexpr size_t count_of<std::tuple<T...>> = sizeof...(T);
+std::vector<SchemaType> result_types(std::type_identity<std::tuple<T...>>) {
+  return {type_of<T>...};
+}
 
 template <class R, class... Args>
 Signature signature_of(R (*)(Args...)) {
-  return {{argument_type<Args>()...}, count_of<R>};
+  return {{argument_type<Args>()...}, result_types(std::type_identity<R>())};
 }
 
 }  // namespace detail

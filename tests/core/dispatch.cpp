@@ -141,7 +141,13 @@ TEST_CASE("schemas are taken apart") {
   CHECK(stack[3].as<std::vector<double>>() == std::vector<double>{1, 2});
   CHECK(stack[5].as<std::vector<int64_t>>() == std::vector<int64_t>{3});
   CHECK(stack[6].as<double>() == 1);
+  CHECK_THROWS_WITH_AS(schema.bind({ones({1})}, {{"stride", "wide"}}),
+                       doctest::Contains("aten::conv: argument 'stride' is int[2], got str"), TypeError);
   CHECK_THROWS_AS(Schema::parse("no schema"), ValueError);
+  CHECK_THROWS_WITH_AS(Schema::parse("aten::f(float a=) -> ()"), doctest::Contains("no default behind '='"),
+                       ValueError);
+  CHECK_THROWS_WITH_AS(Schema::parse("aten::f(bool b=true) -> ()"), doctest::Contains("[in aten::f(bool b=true)"),
+                       ValueError);
 }
 
 TEST_CASE("the dispatch trace prints every call with its keys, indented by depth") {

@@ -153,6 +153,10 @@ constinit Op<Tensor(const Tensor&, int64_t)> other_type{"library_test::other_typ
 constinit Op<Tensor(const Tensor&)> other_count{"library_test::other_count(Tensor x, float a) -> Tensor"};
 constinit Op<Tensor(const Tensor&)> says_written{"library_test::says_written(Tensor(a!) x) -> Tensor"};
 constinit Op<Tensor(const Tensor&)> two_results{"library_test::two_results(Tensor x) -> (Tensor, Tensor)"};
+constinit Op<Tensor(const Tensor&)> a_list{"library_test::a_list(Tensor x) -> Tensor[]"};
+constinit Op<Tensor(const Tensor&, const Tensor&)> one_name{"library_test::one_name(Tensor x, Tensor x) -> Tensor"};
+constinit Op<Tensor(const Tensor&, bool)> other_default{"library_test::other_default(Tensor x, bool b=1) -> Tensor"};
+constinit Op<Tensor(const Tensor&)> with_space{"library_test::with_space (Tensor x) -> Tensor"};
 constinit Op<Tensor(const Tensor&)> fresh{"library_test::fresh(Tensor x) -> Tensor"};
 
 Tensor copy(const Tensor& x) { return x.clone(); }
@@ -174,6 +178,15 @@ TEST_CASE("what cannot be registered leaves the registry as it was") {
                      "argument #0 'x' is Tensor, written, in its schema; in C++ it is Tensor");
   refused<TypeError>([](Library& l) { l.register_kernel<two_results>(kCPU, copy); },
                      "its schema has 2 results, its C++ type 1");
+  refused<TypeError>([](Library& l) { l.register_kernel<a_list>(kCPU, copy); },
+                     "result #0 is Tensor[] in its schema; in C++ it is Tensor");
+  refused<ValueError>(
+      [](Library& l) { l.register_kernel<one_name>(kCPU, [](const Tensor& x, const Tensor&) { return x.clone(); }); },
+      "two arguments are named 'x'");
+  refused<TypeError>(
+      [](Library& l) { l.register_kernel<other_default>(kCPU, [](const Tensor& x, bool) { return x.clone(); }); },
+      "argument #1 'b' is bool in its schema, and its default int");
+  refused<ValueError>([](Library& l) { l.register_kernel<with_space>(kCPU, copy); }, "needs a namespace and a name");
   const auto twice = [](Library& l) {
     l.register_kernel<fresh>(kCPU, copy);
     l.register_kernel<fresh>(kCPU, copy);
