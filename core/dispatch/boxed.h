@@ -78,7 +78,8 @@ struct Results<std::tuple<T...>> {
   }
 };
 
-inline Tensor& first_written(Tensor& self, const auto&...) { return self; }
+inline Tensor& first_written(Tensor& written, auto&...) { return written; }
+Tensor& first_written(const auto&, auto&... rest) { return first_written(rest...); }
 
 template <class Sig>
 struct BoxedCall;

@@ -110,6 +110,7 @@ R Op<R(Args...)>::call_with_care(const Op& op, KeySet keys, Fn fn, Args... args)
   if constexpr (std::is_void_v<R>) {
     fn(std::forward<Args>(args)...);
     device.finish();
+    if (is_inplace) (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);
   } else {
     R result = fn(std::forward<Args>(args)...);
     device.finish();

@@ -40,6 +40,19 @@ inline KeySet device_key(const T& arg) {
   }
 }
 
+// The call of a kernel that writes arguments; where `bump` says so, the versions of these count it.
+template <class R, class... Args>
+[[gnu::always_inline]] inline R call_and_bump(R (*fn)(Args...), bool bump, Args... args) {
+  if constexpr (std::is_void_v<R>) {
+    fn(std::forward<Args>(args)...);
+    if (bump) (bump_if_written<Args>(std::forward<Args>(args)), ...);
+  } else {
+    R result = fn(std::forward<Args>(args)...);
+    if (bump) (bump_if_written<Args>(std::forward<Args>(args)), ...);
+    return result;
+  }
+}
+
 }  // namespace detail
 
 template <class R, class... Args>
@@ -54,9 +67,7 @@ inline R Op<R(Args...)>::operator()(Args... args) const {
     return reinterpret_cast<CarefulFn>(careful_)(*this, keys, fn, std::forward<Args>(args)...);
   }
   if constexpr (is_inplace) {
-    R result = fn(std::forward<Args>(args)...);
-    if (key < DispatchKey::Tracer) (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);
-    return result;
+    return detail::call_and_bump<R, Args...>(fn, key < DispatchKey::Tracer, std::forward<Args>(args)...);
   } else {
     return fn(std::forward<Args>(args)...);
   }
@@ -73,9 +84,7 @@ inline R Op<R(Args...)>::call_without(KeySet without, Args... args) const {
     return reinterpret_cast<CarefulFn>(careful_)(*this, keys, fn, std::forward<Args>(args)...);
   }
   if constexpr (is_inplace) {
-    R result = fn(std::forward<Args>(args)...);
-    if (key < DispatchKey::Tracer) (detail::bump_if_written<Args>(std::forward<Args>(args)), ...);
-    return result;
+    return detail::call_and_bump<R, Args...>(fn, key < DispatchKey::Tracer, std::forward<Args>(args)...);
   } else {
     return fn(std::forward<Args>(args)...);
   }

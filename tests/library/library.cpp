@@ -23,6 +23,9 @@ constinit Op<std::tuple<Tensor, Tensor>(TensorList)> returns_argument{
     "library_test::returns_argument(Tensor[] xs) -> (Tensor, Tensor)"};
 constinit Op<Scalar(const Tensor&)> first_number{"library_test::first_number(Tensor x) -> Scalar"};
 constinit Op<Tensor(const Tensor&)> itself{"library_test::itself(Tensor(a) x) -> Tensor(a)"};
+constinit Op<Tensor&(const Tensor&, Tensor&)> twice_out{
+    "library_test::twice.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"};
+constinit Op<void(Tensor&, Tensor&)> double_both_{"library_test::double_both_(Tensor(a!) x, Tensor(b!) y) -> ()"};
 constinit Op<Tensor(const Tensor&)> wrong_count{"library_test::wrong_count(Tensor x) -> Tensor"};
 
 Tensor add_up(TensorList xs, const std::optional<Tensor>& bias, IntArrayRef weights, std::string_view reduction) {
@@ -31,7 +34,21 @@ Tensor add_up(TensorList xs, const std::optional<Tensor>& bias, IntArrayRef weig
   return reduction == "mean" ? sum / static_cast<double>(xs.size()) : sum;
 }
 
+void double_in_place(Tensor& x) {
+  for (int64_t i = 0; i < x.numel(); ++i) x.data_ptr<double>()[i] *= 2;
+}
+
+// Operators with several results, or several arguments that are written.
+void add_several(Library& library) {
+  library.register_kernel<twice_out>(kCPU, [](const Tensor& x, Tensor& out) -> Tensor& { return out.copy_(x * 2); });
+  library.register_kernel<double_both_>(kCPU, [](Tensor& x, Tensor& y) {
+    double_in_place(x);
+    double_in_place(y);
+  });
+}
+
 void add_all(Library& library) {
+  add_several(library);
   library.register_kernel<scale>(kCPU, [](const Tensor& x, double a) { return x * a; });
   library.register_fake<scale>([](const Tensor& x, double) { return empty_like(x); });
   library.register_autograd<scale>([](const Tensor& g, const Tensor&, double a) { return scale(g, a); });
@@ -123,6 +140,26 @@ TEST_CASE("derivatives are lambdas and operators, with results, lists and option
     return Tensors{double_(copy) * copy};
   };
   CHECK(gradcheck(in_place, {three_numbers()}));
+}
+
+TEST_CASE("arguments that are written stand anywhere, and an operator of which they are all returns nothing") {
+  add_all_once();
+  Tensor x = three_numbers().detach(), y = x.clone(), out = empty_like(x);
+  CHECK(twice_out(x, out).is_same(out));
+  CHECK(equal(out, x * 2));
+  CHECK(call_operator("library_test::twice.out", {x}, {{"out", y}})[0].as<Tensor>().is_same(y));
+  const int64_t version = x._version();
+  double_both_(x, y);
+  CHECK(call_operator("library_test::double_both_", {x, y}).empty());
+  CHECK(equal(y, out * 4));
+  CHECK(x._version() == version + 2);
+
+  auto compiled = compile([](const Tensor& in) {
+    Tensor a = in * 1, b = in * 3;
+    double_both_(a, twice_out(a, b));
+    return a + b;
+  });
+  for (int i = 0; i < 3; ++i) CHECK(equal(compiled(ones({2}, kFloat64)), full({2}, 6.0, kFloat64)));
 }
 
 TEST_CASE("a saved argument that was written since, and gradients of another number, end the backward pass") {
