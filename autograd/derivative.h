@@ -33,7 +33,7 @@ struct LambdaBackward final : Node {
     library::detail::check_gradients(op, of_tensors, next_edges().size());
     return of_tensors;
   }
-  void visit_saved(SavedVisitor& visitor) override { arguments.visit(visitor); }
+  void visit_saved(SavedVisitor& visitor) override { arguments.visit(visitor, "argument"); }
 
   const OpBase& op;
   const LambdaDerivative<Args...>& backward;

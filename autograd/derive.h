@@ -60,7 +60,7 @@ inline void forget_view(const Tensor& out) {
 inline void forget_view(const std::vector<Tensor>& outs) {
   for (const Tensor& out : outs) forget_view(out);
 }
-inline void forget_view(int64_t) {}
+void forget_view(const auto&) {}
 
 inline void record(const Tensor& out, const intrusive_ptr<Node>& node, bool view) {
   if (!view) forget_view(out);
@@ -69,7 +69,7 @@ inline void record(const Tensor& out, const intrusive_ptr<Node>& node, bool view
 inline void record(const std::vector<Tensor>& outs, const intrusive_ptr<Node>& node, bool view) {
   for (const Tensor& out : outs) record(out, node, view);
 }
-inline void record(int64_t, const intrusive_ptr<Node>&, bool) {}
+void record(const auto&, const intrusive_ptr<Node>&, bool) {}
 
 // The node is the history of all results, or of as many as its kDifferentiable says.
 template <class NodeT, class R>

@@ -1,5 +1,8 @@
 // Derivatives of operators from outside: Library::register_autograd makes a node of a lambda, or of another operator.
 #pragma once
+#include <iterator>
+#include <utility>
+
 #include "autograd/derive.h"
 #include "core/dispatch/boxed.h"
 #include "core/dispatch/value_tensors.h"
@@ -24,14 +27,24 @@ class SavedArguments {
       value = with_tensors(value, {});
     }
   }
+  // The results of the node's call.
+  template <class... T>
+  void save_results(Node* node, const T&... results) {
+    (rush::detail::push(values_, results), ...);
+    for (Value& value : values_) {
+      SavedList& list = tensors_.emplace_back();
+      for (const Tensor& tensor : tensors_of(value)) list.list().push_back(Saved::output(tensor, node));
+      value = with_tensors(value, {});
+    }
+  }
   // Throws as Saved::get.
   Stack get() const {
     Stack values;
     for (size_t i = 0; i < values_.size(); ++i) values.push_back(with_tensors(values_[i], tensors_[i].get()));
     return values;
   }
-  void visit(SavedVisitor& visitor) {
-    for (SavedList& each : tensors_) rush::detail::visit_one(visitor, "argument", each);
+  void visit(SavedVisitor& visitor, const char* name) {
+    for (SavedList& each : tensors_) rush::detail::visit_one(visitor, name, each);
   }
 
  private:
@@ -76,6 +89,30 @@ inline std::string node_name(const OpBase& op) {
 inline Tensor gradient_or_zeros(const Tensor& gradient, const GradMetadata& result) {
   return gradient.defined() ? gradient : zeros(result.sizes, TensorOptions(result.dtype).device(result.device));
 }
+// How many outputs of the node a result is: a number is none.
+inline ptrdiff_t outputs_in(const Tensor&) { return 1; }
+inline ptrdiff_t outputs_in(const Tensors& list) { return std::ssize(list); }
+template <class T>
+ptrdiff_t outputs_in(const T&) {
+  return 0;
+}
+// The gradient of a result, of those of its outputs; 0 for a number.
+template <class Result>
+Result take_gradient(Tensors::const_iterator& next, ptrdiff_t outputs) {
+  const auto first = std::exchange(next, next + outputs);
+  if constexpr (std::is_same_v<Result, Tensor>) {
+    return *first;
+  } else if constexpr (std::is_same_v<Result, Tensors>) {
+    return {first, next};
+  } else {
+    return {};
+  }
+}
+
+template <class R, class... Args>
+inline constexpr bool writes_first_alone = false;
+template <class... Rest>
+inline constexpr bool writes_first_alone<Tensor&, Tensor&, Rest...> = !(rush::detail::is_written<Rest> || ...);
 
 // The node of an operator: `apply` hands gradients, arguments and results to the derivative.
 template <auto& op, class Derivative, class Sig, class Results = decltype(results_of(std::declval<Sig*>()))>
@@ -86,31 +123,45 @@ struct OutsideBackward<op, Derivative, R(Args...), std::tuple<Results...>> : Nod
       std::is_invocable_v<Derivative, const Results&..., std::decay_t<Args>&..., const Results&...>;
   static_assert(kTakesResults || std::is_invocable_v<Derivative, const Results&..., std::decay_t<Args>&...>,
                 "a derivative takes the gradients of the results, the arguments, and perhaps the results");
-  SavedArguments arguments;
-  std::array<Saved, kTakesResults ? sizeof...(Results) : 0> results;
+  static_assert(!Op<R(Args...)>::is_inplace || writes_first_alone<R, Args...>,
+                "an operator that has a derivative may write its first argument alone, and returns it");
+  SavedArguments arguments, results;                    // no results where the derivative takes none
+  std::array<ptrdiff_t, sizeof...(Results)> outputs{};  // in each result
 
   std::string name() const override { return node_name(op); }
   void save(const std::decay_t<Args>&... given) { arguments.save(given...); }
-  void save_output(const Results&... given) requires kTakesResults { results = {Saved::output(given, this)...}; }
+  void save_output(const Results&... given) {
+    outputs = {outputs_in(given)...};
+    if constexpr (kTakesResults) results.save_results(this, given...);
+  }
   void visit_saved(SavedVisitor& visitor) override {
-    arguments.visit(visitor);
-    for (Saved& each : results) visitor.visit("result", each);
+    arguments.visit(visitor, "argument");
+    results.visit(visitor, "result");
   }
   Tensors apply(const Tensors& g) override {
-    using Kept = std::make_index_sequence<kTakesResults ? sizeof...(Results) : 0>;
-    return apply_derivative(g, std::index_sequence_for<Results...>(), Kept());
-  }
-
- private:
-  template <size_t... I, size_t... Kept>
-  Tensors apply_derivative(const Tensors& g, std::index_sequence<I...>, std::index_sequence<Kept...>) {
-    Stack values = arguments.get();
-    auto given = std::tuple_cat(std::make_tuple(gradient_or_zeros(g[I], this->output_metadata(I))...),
-                                unboxed<std::decay_t<Args>...>(values, std::index_sequence_for<Args...>()),
-                                std::make_tuple(results[Kept].get()...));
+    Stack values = arguments.get(), kept = results.get();
+    auto given =
+        std::tuple_cat(gradients_of_results(g, std::index_sequence_for<Results...>()),
+                       unboxed<std::decay_t<Args>...>(values, std::index_sequence_for<Args...>()), taken_results(kept));
     Tensors gradients = as_tensors(std::apply(Derivative(), given));
     check_gradients(op, gradients, this->next_edges().size());
     return gradients;
+  }
+
+ private:
+  template <size_t... I>
+  std::tuple<Results...> gradients_of_results(const Tensors& g, std::index_sequence<I...>) const {
+    Tensors of_outputs;
+    for (size_t i = 0; i < g.size(); ++i) of_outputs.push_back(gradient_or_zeros(g[i], this->output_metadata(i)));
+    auto next = of_outputs.cbegin();
+    return {take_gradient<Results>(next, outputs[I])...};
+  }
+  static auto taken_results([[maybe_unused]] Stack& kept) {
+    if constexpr (kTakesResults) {
+      return unboxed<Results...>(kept, std::index_sequence_for<Results...>());
+    } else {
+      return std::tuple();
+    }
   }
 };
 

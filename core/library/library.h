@@ -45,9 +45,9 @@ class Library {
     });
   }
   /// The derivative of `op`, a lambda without captures: (gradients of the results..., arguments...) -> gradients of the
-  /// tensor arguments, a Tensor, a tuple of them, or a vector; an undefined one stands for zero. It may take the
-  /// results behind the arguments. What it calls is recorded, for second derivatives.
-  /// autograd/library/register_autograd.h defines it. torch.library.register_autograd.
+  /// tensor arguments, a Tensor, a tuple of them, or a vector; an undefined one stands for zero. The gradient of a list
+  /// is a list, that of a number 0. It may take the results behind the arguments. What it calls is recorded, for second
+  /// derivatives. autograd/library/register_autograd.h defines it. torch.library.register_autograd.
   template <auto& op, class Derivative>
   void register_autograd(Derivative, SourceLocation where = SourceLocation::current());
   /// Another operator as the derivative, whose own derivative gives the second ones.

@@ -23,6 +23,11 @@ constinit Op<std::tuple<Tensor, Tensor>(TensorList)> returns_argument{
     "library_test::returns_argument(Tensor[] xs) -> (Tensor, Tensor)"};
 constinit Op<Scalar(const Tensor&)> first_number{"library_test::first_number(Tensor x) -> Scalar"};
 constinit Op<Tensor(const Tensor&)> itself{"library_test::itself(Tensor(a) x) -> Tensor(a)"};
+constinit Op<std::vector<Tensor>(const Tensor&, int64_t)> multiples{
+    "library_test::multiples(Tensor x, int n) -> Tensor[]"};
+using Mixed = std::tuple<std::vector<Tensor>, double, Tensor>;
+constinit Op<Mixed(const Tensor&)> mixed{
+    "library_test::mixed(Tensor x) -> (Tensor[] parts, float number, Tensor last)"};
 constinit Op<Tensor&(const Tensor&, Tensor&)> twice_out{
     "library_test::twice.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"};
 constinit Op<void(Tensor&, Tensor&)> double_both_{"library_test::double_both_(Tensor(a!) x, Tensor(b!) y) -> ()"};
@@ -40,6 +45,21 @@ void double_in_place(Tensor& x) {
 
 // Operators with several results, or several arguments that are written.
 void add_several(Library& library) {
+  library.register_kernel<multiples>(kCPU, [](const Tensor& x, int64_t n) {
+    std::vector<Tensor> all;
+    for (int64_t i = 1; i <= n; ++i) all.push_back(x * i);
+    return all;
+  });
+  library.register_autograd<multiples>([](TensorList g, const Tensor& x, int64_t n) {
+    Tensor sum = zeros_like(x);
+    for (int64_t i = 0; i < n; ++i) sum = sum + g[i] * (i + 1);
+    return sum;
+  });
+  library.register_kernel<mixed>(kCPU, [](const Tensor& x) { return Mixed({x * 2, x * 3}, 0.5, x.exp()); });
+  library.register_autograd<mixed>([](TensorList g, double, const Tensor& g_last, const Tensor&, TensorList parts,
+                                      double number, const Tensor& last) {
+    return g[0] * 2 + g[1] * static_cast<double>(parts.size() + 1) + g_last * last * number * 2;
+  });
   library.register_kernel<twice_out>(kCPU, [](const Tensor& x, Tensor& out) -> Tensor& { return out.copy_(x * 2); });
   library.register_kernel<double_both_>(kCPU, [](Tensor& x, Tensor& y) {
     double_in_place(x);
@@ -140,6 +160,18 @@ TEST_CASE("derivatives are lambdas and operators, with results, lists and option
     return Tensors{double_(copy) * copy};
   };
   CHECK(gradcheck(in_place, {three_numbers()}));
+}
+
+TEST_CASE("a derivative gets a list of gradients for a list of results, and none for a number") {
+  add_all_once();
+  using autograd::gradcheck;
+  CHECK(gradcheck([](const Tensors& in) { return multiples(in[0], 3); }, {three_numbers()}));
+  CHECK(gradcheck([](const Tensors& in) { return Tensors{multiples(in[0], 3)[1]}; }, {three_numbers()}));
+  const auto parts = [](const Tensors& in) {
+    auto [list, number, last] = mixed(in[0]);
+    return Tensors{list[1] + number, last};
+  };
+  CHECK(gradcheck(parts, {three_numbers()}));
 }
 
 TEST_CASE("arguments that are written stand anywhere, and an operator of which they are all returns nothing") {
