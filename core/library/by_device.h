@@ -5,13 +5,15 @@
 namespace rush::library::detail {
 
 // The type of device that a call is for: meta where a tensor is there, an accelerator where one is there, else the CPU.
-template <class... Args>
-DeviceType device_of_call(const Args&... args) {
-  KeySet keys = (KeySet() | ... | rush::detail::keys_of(args));
-  keys = (keys | ... | rush::detail::device_key(args));
+inline DeviceType device_of_call(KeySet keys) {
   if (keys.empty()) return dispatch_state.default_device.type;
   if (keys.has(kMeta)) return kMeta;
   return keys.has_any(kAccelerators) ? (keys & kAccelerators).device() : kCPU;
+}
+
+// Whether gradients are recorded of a call that has these keys, which stopped at no derivative of the operator.
+inline bool misses_derivative(const OpBase& op, KeySet keys) {
+  return keys.without(dispatch_state.excluded).has(DispatchKey::Autograd) && !op.has_kernel(DispatchKey::Autograd);
 }
 
 // Throws NotImplementedError, which names the devices that the operator has a function for.
@@ -19,6 +21,9 @@ DeviceType device_of_call(const Args&... args) {
 
 // An argument that is returned as it is would get the operator's node as its own history. Throws ValueError.
 [[noreturn]] void throw_returned_argument(const OpBase& op);
+
+// Without a derivative, what a function computes by itself would be a constant. Throws NotImplementedError.
+[[noreturn]] void throw_no_derivative(const OpBase& op);
 
 // Calls f for each tensor of an argument or a result.
 template <class T, class F>
@@ -34,8 +39,10 @@ void each_tensor(const T& value, const F& f) {
   }
 }
 template <class R, class... Args>
-void check_result(const OpBase& op, const R& result, const Args&... args) {
+void check_result(const OpBase& op, bool wants_history, const R& result, const Args&... args) {
   each_tensor(result, [&](const Tensor& returned) {
+    const bool can_have_history = wants_history && is_differentiable(returned.scalar_type());
+    if (can_have_history && !returned.requires_grad()) throw_no_derivative(op);
     const auto check = [&](const Tensor& argument) {
       if (returned.is_same(argument) && !op.is_view()) throw_returned_argument(op);
     };
@@ -51,14 +58,18 @@ struct Functions<op, R(Args...)> {
   static inline constinit Fn table[kNumDeviceTypes] = {};
 
   static R front(Args... args) {
-    const DeviceType device = device_of_call(args...);
+    KeySet keys = (KeySet() | ... | rush::detail::keys_of(args));
+    keys = (keys | ... | rush::detail::device_key(args));
+    const DeviceType device = device_of_call(keys);
     const Fn fn = table[static_cast<int>(device)];
     if (RUSH_UNLIKELY(!fn)) throw_no_kernel(op, device, devices());
+    const bool wants_history = misses_derivative(op, keys);
     if constexpr (std::is_void_v<R> || std::is_reference_v<R>) {
+      if (wants_history && Op<R(Args...)>::is_inplace) throw_no_derivative(op);
       return fn(std::forward<Args>(args)...);
     } else {
       R result = fn(std::forward<Args>(args)...);
-      check_result(op, result, args...);
+      check_result(op, wants_history, result, args...);
       return result;
     }
   }

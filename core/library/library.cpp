@@ -18,6 +18,11 @@ void throw_returned_argument(const OpBase& op) {
              "write \"(a)\" behind both types");
 }
 
+void throw_no_derivative(const OpBase& op) {
+  RUSH_THROW(NotImplementedError, op.name(), ": an argument requires a gradient, and there is no derivative: ",
+             "register_autograd gives one; call it under a NoGradGuard, or with detach(), if none is wanted");
+}
+
 const OpBase& operator_named(std::string_view name) {
   const OpBase* op = registry().find(name);
   RUSH_CHECK_NOT_IMPLEMENTED(op, "there is no operator named '", name, "'");

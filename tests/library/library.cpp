@@ -31,6 +31,7 @@ constinit Op<Mixed(const Tensor&)> mixed{
 constinit Op<Tensor&(const Tensor&, Tensor&)> twice_out{
     "library_test::twice.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"};
 constinit Op<void(Tensor&, Tensor&)> double_both_{"library_test::double_both_(Tensor(a!) x, Tensor(b!) y) -> ()"};
+constinit Op<Tensor(const Tensor&)> by_pointer{"library_test::by_pointer(Tensor x) -> Tensor"};
 constinit Op<Tensor(const Tensor&)> wrong_count{"library_test::wrong_count(Tensor x) -> Tensor"};
 
 Tensor add_up(TensorList xs, const std::optional<Tensor>& bias, IntArrayRef weights, std::string_view reduction) {
@@ -64,6 +65,11 @@ void add_several(Library& library) {
   library.register_kernel<double_both_>(kCPU, [](Tensor& x, Tensor& y) {
     double_in_place(x);
     double_in_place(y);
+  });
+  library.register_kernel<by_pointer>(kCPU, [](const Tensor& x) {
+    Tensor y = x.detach().clone();
+    double_in_place(y);
+    return y;
   });
 }
 
@@ -192,6 +198,19 @@ TEST_CASE("arguments that are written stand anywhere, and an operator of which t
     return a + b;
   });
   for (int i = 0; i < 3; ++i) CHECK(equal(compiled(ones({2}, kFloat64)), full({2}, 6.0, kFloat64)));
+}
+
+TEST_CASE("without a derivative, a function's own results are refused where a gradient is required") {
+  add_all_once();
+  const char* const expected = "an argument requires a gradient, and there is no derivative";
+  const Tensor x = three_numbers();
+  CHECK_THROWS_WITH_AS(by_pointer(x), doctest::Contains(expected), NotImplementedError);
+  Tensor product = x * 1, plain = ones({3}, kFloat64);
+  CHECK_THROWS_WITH_AS(double_both_(plain, product), doctest::Contains(expected), NotImplementedError);
+  CHECK(equal(plain, ones({3}, kFloat64)));
+  CHECK(first_number(x).toDouble() == 0.5);
+  const NoGradGuard no_grad;
+  CHECK(equal(by_pointer(x), x * 2));
 }
 
 TEST_CASE("a saved argument that was written since, and gradients of another number, end the backward pass") {
