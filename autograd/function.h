@@ -135,6 +135,9 @@ struct CppNode final : Node {
 namespace detail {
 Tensor zeros_for(const GradMetadata& output);
 void add_argument(Node& node, std::vector<bool>& is_tensor, const Tensor& argument);
+inline void add_argument(Node& node, std::vector<bool>& is_tensor, const std::optional<Tensor>& argument) {
+  add_argument(node, is_tensor, argument.value_or(Tensor()));
+}
 template <class T>
 void add_argument(Node&, std::vector<bool>& is_tensor, const T&) {
   is_tensor.push_back(false);
@@ -153,6 +156,8 @@ class ForwardAutocast {
   decltype(auto) operator()(T&& argument) const {
     if constexpr (std::is_same_v<std::decay_t<T>, Tensor>) {
       return cast(argument);
+    } else if constexpr (std::is_same_v<std::decay_t<T>, std::optional<Tensor>>) {
+      return argument ? std::optional(cast(*argument)) : std::nullopt;
     } else {
       return std::forward<T>(argument);
     }

@@ -30,6 +30,17 @@ struct ExpAndTwice : autograd::Function<ExpAndTwice> {  // saves an output; has 
   static Tensors backward(AutogradContext* ctx, Tensors g) { return {g[0] * ctx->get_saved_variables()[0] + g[1] * 2}; }
 };
 
+struct ScaledBy : autograd::Function<ScaledBy> {
+  static Tensor forward(autograd::AutogradContext* ctx, const Tensor& x, const std::optional<Tensor>& by) {
+    ctx->save_for_backward({x, by.value_or(ones_like(x))});
+    return by ? x * *by : x.clone();
+  }
+  static Tensors backward(autograd::AutogradContext* ctx, const Tensors& g) {
+    const Tensors saved = ctx->get_saved_variables();
+    return {g[0] * saved[1], g[0] * saved[0]};
+  }
+};
+
 struct WrongCount : autograd::Function<WrongCount> {
   static Tensor forward(AutogradContext*, const Tensor& a, const Tensor& b) { return a * b; }
   static Tensors backward(AutogradContext*, Tensors g) { return {g[0]}; }
@@ -138,6 +149,15 @@ TEST_CASE("what a Function returns of its inputs' memory is not written in place
   copy.mul_(3);
   copy.sum().backward();
   CHECK(x.grad().equal(tensor({21.0f, 21.0f, 0.0f})));
+}
+
+TEST_CASE("an optional tensor gets its gradient where it is given") {
+  const Tensor x = tensor({1.0, 2.0}, kFloat64).requires_grad_(), y = tensor({3.0, 4.0}, kFloat64).requires_grad_();
+  ScaledBy::apply(x, std::optional<Tensor>(y)).sum().backward();
+  CHECK(equal(x.grad(), y));
+  CHECK(equal(y.grad(), x));
+  ScaledBy::apply(x, std::optional<Tensor>()).sum().backward();
+  CHECK(equal(x.grad(), y + 1));
 }
 
 TEST_CASE("backward must return a gradient for every argument of forward") {
