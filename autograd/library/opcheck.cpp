@@ -143,6 +143,13 @@ class Check {
 
   void sharing() {
     for (size_t r = 0; r < results_.size(); ++r) {
+      for (size_t s = 0; s < r; ++s) {
+        const bool is_said =
+            !schema_.return_aliases[r].empty() && schema_.return_aliases[r] == schema_.return_aliases[s];
+        if (!is_said && share_memory(results_[r], results_[s])) {
+          problem("results #", s, " and #", r, " share memory, and the schema does not say so: return a copy");
+        }
+      }
       for (size_t i = 0; i < used_.size(); ++i) {
         const std::string& set = schema_.return_aliases[r];
         if (!set.empty() && set == schema_.arguments[i].alias) continue;
@@ -164,6 +171,8 @@ class Check {
 
   void meta() {
     const NoGradGuard no_grad;
+    const DispatchStateGuard restored;
+    dispatch_state.default_device = kMeta;  // where no argument is on it
     Stack given = map_tensors(arguments_, without_data), results;
     for (Value& value : given) {
       if (value.is<Device>()) value = Device(kMeta);

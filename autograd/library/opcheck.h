@@ -32,7 +32,7 @@ void require_none(const OpBase& op, const OpcheckReport& report);
 }  // namespace detail
 
 /// Checks an operator with these arguments, in the schema's order, and says everything that is wrong:
-///   - the call writes no argument, and shares no argument's memory with a result, unless the schema says so;
+///   - the call writes no argument, and no result shares memory with an argument or another, unless the schema says so;
 ///   - the meta function gives the sizes, strides and dtypes of the kernel;
 ///   - arguments with other strides give the same results;
 ///   - it is registered by its name, and a call by name gives the same results as one before it;

@@ -37,6 +37,9 @@ TEST_OPERATOR(only_float)
 TEST_OPERATOR(unregistered)
 constinit Op<Tensor(const Tensor&)> part{"opcheck_test::part(Tensor(a) x) -> Tensor(a)"};
 constinit Op<Tensor&(Tensor&, const Tensor&)> gather_{"opcheck_test::gather_(Tensor(a!) x, Tensor y) -> Tensor(a!)"};
+constinit Op<std::tuple<Tensor, Tensor>(const Tensor&)> one_memory{
+    "opcheck_test::one_memory(Tensor x) -> (Tensor, Tensor)"};
+constinit Op<Tensor(int64_t)> factory{"opcheck_test::factory(int n) -> Tensor"};
 constinit Op<std::tuple<Tensor, std::vector<Tensor>>(TensorList, const std::optional<Tensor>&)> lists{
     "opcheck_test::lists(Tensor[] xs, Tensor? y) -> (Tensor, Tensor[])"};
 
@@ -98,6 +101,12 @@ void add_flawed(Library& library) {
   library.register_fake<gather_>([](Tensor& x, const Tensor&) -> Tensor& { return x; });
   library.register_autograd<gather_>(
       [](const Tensor& g, const Tensor&, const Tensor&) { return std::tuple(g, g * 2); });
+  library.register_composite<one_memory>([](const Tensor& x) {
+    const Tensor y = x * 2;
+    return std::tuple(y, y.flatten());
+  });
+  library.register_kernel<factory>(kCPU, [](int64_t n) { return ones({n}); });
+  library.register_fake<factory>([](int64_t n) { return empty({n}, kMeta); });
   library.register_composite<lists>([](TensorList xs, const std::optional<Tensor>& y) {
     return std::tuple(y ? xs[0] + *y : xs[0] * 1, std::vector<Tensor>{xs[0] * 2, xs[1] * 3});
   });
@@ -145,6 +154,7 @@ TEST_CASE("opcheck finds nothing in operators that are what they say") {
   nothing(report_of(gather_, small_matrix(), small_matrix()));
   nothing(report_of(lists, TensorList{x, x}, std::optional<Tensor>(x)));
   nothing(report_of(lists, TensorList{x, x}, std::nullopt));
+  nothing(report_of(factory, 3));
   nothing(report_of(right, empty({0, 3}, kFloat64)));
 }
 
@@ -162,6 +172,9 @@ TEST_CASE("opcheck finds each flaw") {
   finds(throws, "the call throws: not today");
 
   finds(shares, "result #0 shares the memory of argument #0 'x'", false);
+  const OpcheckReport shared = report_of(one_memory, small_matrix());
+  REQUIRE(shared.problems.size() == 1);
+  CHECK(shared.problems[0].find("results #0 and #1 share memory") == 0);
   finds(counts_calls, "a call by name gives other results than the call before", false);
 }
 
