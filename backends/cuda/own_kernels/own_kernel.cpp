@@ -130,6 +130,12 @@ void OwnKernel::check_results(std::span<const Tensor> results, std::span<const K
   for (const Tensor& result : results) {
     RUSH_CHECK_VALUE(result.defined() && result.is_contiguous() && result.device() == device, op_name(),
                      ": the meta function returned a result that is not contiguous, or not on ", device);
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const Tensor* argument = arguments[i].tensor;
+      RUSH_CHECK_VALUE(!argument || !result.is_alias_of(*argument), op_name(),
+                       ": the meta function returned memory of ", name(i),
+                       ", which the kernel must not write: expected new tensors");
+    }
   }
 }
 

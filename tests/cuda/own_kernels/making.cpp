@@ -172,6 +172,10 @@ TEST_CASE("a meta function checks the arguments and allocates several results") 
                                                         "test::wrong(Tensor x) -> Tensor",
                                                         {.meta = [](const Tensor& x) { return empty({x.numel()}); }});
   CHECK_THROWS_WITH_AS(wrong(on_meta({2})), doctest::Contains("meta function"), ValueError);
+  const auto writes = cuda_kernel<Tensor(const Tensor&)>(
+      "writes", "__global__ void writes(float* out, const float* x) {}", "test::writes(Tensor x) -> Tensor",
+      {.meta = [](const Tensor& x) { return x.view({-1}); }});
+  CHECK_THROWS_WITH_AS(writes(on_meta({2})), doctest::Contains("returned memory of x"), ValueError);
 }
 
 TEST_CASE("gradients are refused until the operator has a derivative") {
