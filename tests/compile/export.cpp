@@ -163,6 +163,8 @@ TEST_CASE("damaged and hostile files are refused") {
   export_graph([&](const Tensor& x) { return (x.split(1, 0)[0] * w).sum(0); }, {randn({4, 2})}, path);
   const auto change = [&](const std::string& from, const std::string& to) { return with_graph(path, from, to); };
   REQUIRE(load_graph(change("aten::mul.Tensor", "aten::div.Tensor"), get_default_device())(randn({4, 2})).size() == 1);
+  CHECK_THROWS_WITH_AS(load_graph(change("aten::mul.Tensor", "mine::mul")),
+                       doctest::Contains("this program has no operator mine::mul"), IOError);
 
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
            {"{", ""},

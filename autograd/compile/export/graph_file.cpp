@@ -191,7 +191,7 @@ class Reader {
   Graph::Call call(const Json& json) const {
     const auto name = json.at("op").get<std::string>();
     Graph::Call call{.op = registry().find(name), .name = name};
-    require(call.op, "there is no operator ", name);
+    RUSH_CHECK_IO(call.op, path_, ": this program has no operator ", name, ", which the graph calls: add it before");
     const auto argument_of = [&](const Json& each) { return argument(each); };
     call.arguments = list<Graph::Argument>(json.at("arguments"), argument_of);
     call.results = list<Graph::Argument>(json.at("results"), argument_of);
