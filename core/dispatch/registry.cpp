@@ -13,7 +13,7 @@ void Registry::list(OpBase& op) {
   op.mask_ |= DispatchKey::Sparse;  // Note [Dense kernels and sparse tensors]
   if (!op.has_tag(Tag::TakesUndefined)) op.mask_ |= DispatchKey::UndefinedTensor;  // Note [Undefined arguments]
   // "(a)" or "(a -> *)" is a view of the argument; "(a!)" is written.
-  const char* alias = std::strstr(op.schema_, "Tensor(a");
+  const char* alias = std::strstr(op.schema_ + op.name_size_, "Tensor(");
   op.is_view_ = alias && alias[8] != '!';
   const auto [at, added] = by_name_.emplace(op.name(), &op);
   RUSH_INTERNAL_ASSERT(added || at->second == &op, "two operators are named ", op.name());

@@ -32,6 +32,7 @@ constinit Op<Tensor&(const Tensor&, Tensor&)> twice_out{
     "library_test::twice.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"};
 constinit Op<void(Tensor&, Tensor&)> double_both_{"library_test::double_both_(Tensor(a!) x, Tensor(b!) y) -> ()"};
 constinit Op<Tensor(const Tensor&)> by_pointer{"library_test::by_pointer(Tensor x) -> Tensor"};
+constinit Op<Tensor(const Tensor&)> first_part{"library_test::first_part(Tensor(part) x) -> Tensor(part)"};
 constinit Op<Tensor(const Tensor&)> wrong_count{"library_test::wrong_count(Tensor x) -> Tensor"};
 
 Tensor add_up(TensorList xs, const std::optional<Tensor>& bias, IntArrayRef weights, std::string_view reduction) {
@@ -109,6 +110,11 @@ void add_all(Library& library) {
   library.register_kernel<returns_argument>(kCPU, [](TensorList xs) { return std::tuple(xs[0].clone(), xs[1]); });
   library.register_kernel<first_number>(kCPU, [](const Tensor& x) { return x.flatten()[0].item(); });
   library.register_kernel<itself>(kCPU, [](const Tensor& x) { return x; });
+
+  library.register_kernel<first_part>(kCPU, [](const Tensor& x) { return x.narrow(0, 0, 1); });
+  library.register_autograd<first_part>([](const Tensor& g, const Tensor& x) {
+    return cat({g, zeros_like(x.narrow(0, 1, x.size(0) - 1))}, 0);
+  });
 
   library.register_kernel<wrong_count>(kCPU, [](const Tensor& x) { return x.clone(); });
   library.register_autograd<wrong_count>([](const Tensor& g, const Tensor&) { return Tensors{g, g}; });
@@ -230,6 +236,15 @@ TEST_CASE("an argument that is returned as it is keeps its history: the schema m
   CHECK_THROWS_WITH_AS(returns_argument({x, y}), doctest::Contains("returns an argument as it is"), ValueError);
   CHECK(y.is_leaf());
   CHECK(itself(x).is_same(x));
+}
+
+TEST_CASE("a result is a view for autograd whatever its schema calls the set that shares memory") {
+  add_all_once();
+  const Tensor x = three_numbers(), base = x * 1;
+  Tensor part = first_part(base);
+  part.mul_(5);
+  base.sum().backward();
+  CHECK(equal(x.grad(), tensor({5.0, 1.0, 1.0}).to(kFloat64)));
 }
 
 namespace {
