@@ -119,10 +119,10 @@ void FusedLoop::run(std::vector<Tensor>& tensors, const Reuses& reuses) {
   const auto note = [&](size_t place) {
     const Place& expected = places_[place];
     const Tensor& tensor = tensor_of(place);
-    RUSH_INTERNAL_ASSERT(
-        tensor.sizes() == IntArrayRef(expected.sizes) && tensor.strides() == IntArrayRef(expected.strides),
-        "a fused loop was made for sizes ", expected.sizes, " and strides ", expected.strides, ", not ", tensor.sizes(),
-        " and ", tensor.strides());
+    RUSH_CHECK_VALUE(tensor.sizes() == IntArrayRef(expected.sizes) && tensor.strides() == IntArrayRef(expected.strides),
+                     "compile: a fused loop was made for sizes ", expected.sizes, " and strides ", expected.strides,
+                     ", not ", tensor.sizes(), " and ", tensor.strides(),
+                     ": an operator of the program's own whose sizes depend on values needs Tag::DynamicOutputShape");
     data[place] = static_cast<char*>(tensor.data_ptr());
   };
   for (size_t i = 0; i < places_.size(); ++i) {

@@ -33,6 +33,7 @@ constinit Op<Tensor&(const Tensor&, Tensor&)> twice_out{
 constinit Op<void(Tensor&, Tensor&)> double_both_{"library_test::double_both_(Tensor(a!) x, Tensor(b!) y) -> ()"};
 constinit Op<Tensor(const Tensor&)> by_pointer{"library_test::by_pointer(Tensor x) -> Tensor"};
 constinit Op<Tensor(const Tensor&)> first_part{"library_test::first_part(Tensor(part) x) -> Tensor(part)"};
+constinit Op<Tensor(const Tensor&)> above_zero{"library_test::above_zero(Tensor x) -> Tensor"};
 constinit Op<Tensor(const Tensor&)> wrong_count{"library_test::wrong_count(Tensor x) -> Tensor"};
 
 Tensor add_up(TensorList xs, const std::optional<Tensor>& bias, IntArrayRef weights, std::string_view reduction) {
@@ -115,6 +116,8 @@ void add_all(Library& library) {
   library.register_autograd<first_part>([](const Tensor& g, const Tensor& x) {
     return cat({g, zeros_like(x.narrow(0, 1, x.size(0) - 1))}, 0);
   });
+
+  library.register_kernel<above_zero>(kCPU, [](const Tensor& x) { return x.index({x.gt(0)}); });
 
   library.register_kernel<wrong_count>(kCPU, [](const Tensor& x) { return x.clone(); });
   library.register_autograd<wrong_count>([](const Tensor& g, const Tensor&) { return Tensors{g, g}; });
@@ -228,6 +231,13 @@ TEST_CASE("a saved argument that was written since, and gradients of another num
   CHECK_THROWS_WITH_AS(y.sum().backward(), doctest::Contains("modified by an inplace operation"), Error);
   CHECK_THROWS_WITH_AS(wrong_count(three_numbers()).sum().backward(),
                        doctest::Contains("its derivative returned 2 gradients for 1 tensors"), ValueError);
+}
+
+TEST_CASE("a compiled function says what an operator lacks whose sizes depend on values") {
+  add_all_once();
+  auto compiled = compile([](const Tensor& x) { return above_zero(x) * 2 + 1; });
+  for (int i = 0; i < 3; ++i) CHECK(compiled(tensor({1.0f, -1.0f})).numel() == 1);
+  CHECK_THROWS_WITH_AS(compiled(tensor({1.0f, 1.0f})), doctest::Contains("needs Tag::DynamicOutputShape"), ValueError);
 }
 
 TEST_CASE("an argument that is returned as it is keeps its history: the schema must say so") {
