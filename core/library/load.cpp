@@ -40,7 +40,8 @@ void check_identity(const std::string& path, const std::vector<uint8_t>& bytes) 
   std::memcpy(&built_against, bytes.data() + found, sizeof(Identity));
   const std::string theirs = text_of(built_against), ours = text_of(kIdentity);
   RUSH_CHECK_VALUE(theirs == ours, path, ": load_library: was built against ", theirs,
-                   ", and this program is linked to ", ours, ": build it again");
+                   ", and this program is linked to ", ours,
+                   ": build it again, with the compiler that built this program");
 }
 
 // Why the file could not be opened, where it is something that the program lacks.
