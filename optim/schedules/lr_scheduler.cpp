@@ -32,7 +32,7 @@ void LRScheduler::step() {
   if (last_epoch_ == 0 && !optimizer_.was_stepped()) {
     RUSH_WARN_ONCE_PER_CALLER(
         "LRScheduler: step() is called before the optimizer's step(), so that the first rate is never used; call the "
-        "optimizer's first");
+        "optimizer's first, or, where it is a class of the program's own, begin its step() with evaluate(closure)");
   }
   ++last_epoch_;
   set_lrs(get_lrs());
