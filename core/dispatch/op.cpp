@@ -31,6 +31,7 @@ OpBase::AnyFn OpBase::resolve(KeySet keys) const {
 }
 
 void OpBase::throw_no_kernel(KeySet keys) const {
+  RUSH_CHECK_NOT_IMPLEMENTED(boxed_, name(), ": is not registered, as add_operators does with a program's operators");
   RUSH_CHECK_NOT_IMPLEMENTED(!keys.has(DispatchKey::Sparse), name(),
                              ": not implemented for sparse tensors (no kernel for ", keys,
                              "); to_dense() makes a dense tensor of one");

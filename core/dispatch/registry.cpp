@@ -16,7 +16,7 @@ void Registry::list(OpBase& op) {
   const char* alias = std::strstr(op.schema_ + op.name_size_, "Tensor(");
   op.is_view_ = alias && alias[8] != '!';
   const auto [at, added] = by_name_.emplace(op.name(), &op);
-  RUSH_INTERNAL_ASSERT(added || at->second == &op, "two operators are named ", op.name());
+  RUSH_CHECK_VALUE(added || at->second == &op, "two operators are named ", op.name());
   for (int slot = 0; added && slot < kNumDispatchKeys; ++slot) {
     if (fallbacks_[slot].fn) claim(op, slot);
   }

@@ -318,5 +318,8 @@ TEST_CASE("what cannot be registered leaves the registry as it was") {
     l.register_kernel<same_name>(kCPU, copy);
   };
   refused<ValueError>(second_is_wrong, "already");
-  CHECK_THROWS_AS(fresh(ones({1})), NotImplementedError);
+  CHECK_THROWS_WITH_AS(fresh(ones({1})), doctest::Contains("library_test::fresh: is not registered"),
+                       NotImplementedError);
+  CHECK_THROWS_WITH_AS(registry().native(same_name, copy),
+                       doctest::Contains("two operators are named library_test::scale"), ValueError);
 }
