@@ -110,6 +110,18 @@ TEST_CASE("inputs of the example may share memory, and are not changed") {
   CHECK(b.equal(old));
 }
 
+TEST_CASE("a tensor that the function makes of its own numbers at each call is a constant at all sizes") {
+  const NoGradGuard no_grad;
+  const TemporaryFolder folder;
+  const auto scale = [](const Tensor& x) { return (x - tensor({0.5f, 0.4f})) / tensor({0.2f, 0.3f}); };
+  const ExportOptions dynamic{.dynamic = {{0, 0, "batch"}}};
+  export_graph(scale, {randn({3, 2})}, folder / "net.rush", dynamic);
+  const Tensor x = randn({7, 2});
+  CHECK(load_graph(folder / "net.rush", get_default_device())(x)[0].equal(scale(x)));
+  const auto depends = [](const Tensor& in) { return in * tensor({static_cast<float>(in.size(0))}); };
+  CHECK_THROWS_AS(export_graph(depends, {randn({3, 2})}, folder / "net.rush", dynamic), ValueError);
+}
+
 TEST_CASE("recurrent layers and attention are whole in a file, with two dimensions that vary") {
   const NoGradGuard no_grad;
   const TemporaryFolder folder;

@@ -70,6 +70,15 @@ Graph trace_once(const char* who, const Function& function, const std::vector<Te
   return graph;
 }
 
+// What the function makes of its own numbers at each call, such as tensor({0.5f}), counts as one constant.
+void share_constants(const Graph& first, Graph& other) {
+  for (size_t i = 0; i < std::min(first.constants.size(), other.constants.size()); ++i) {
+    const Tensor &known = first.constants[i].tensor, &made = other.constants[i].tensor;
+    const bool is_alike = made.scalar_type() == known.scalar_type() && made.device() == known.device();
+    if (is_alike && made.equal(known)) other.constants[i].tensor = known;
+  }
+}
+
 }  // namespace
 
 Pattern trace_function(const char* who, const Function& function, const std::vector<Tensor>& inputs,
@@ -85,9 +94,11 @@ Pattern trace_function(const char* who, const Function& function, const std::vec
   const auto traced = traced_inputs(who, examples, dynamic);
   const Graph first = trace_once(who, function, traced[0], takes_whole);
   if (dynamic.empty()) return Pattern(first, {});
-  const Graph second = trace_once(who, function, traced[1], takes_whole);
+  Graph second = trace_once(who, function, traced[1], takes_whole);
+  share_constants(first, second);
   std::optional<Pattern> pattern = Pattern::of(first, second, Pattern::Unknown::LeftInTensors);
-  const Graph third = trace_once(who, function, traced[2], takes_whole);
+  Graph third = trace_once(who, function, traced[2], takes_whole);
+  share_constants(first, third);
   RUSH_CHECK_VALUE(pattern && pattern->check(traced[2], third), who,
                    ": the function does not do the same at all sizes: it was called with inputs of sizes ",
                    joined(traced[0], &Tensor::sizes), "; of ", joined(traced[1], &Tensor::sizes), "; and of ",
