@@ -159,6 +159,21 @@ std::vector<Case> operators() {
       {"powers", [](auto& x, auto& y) { return x.abs().pow(y).add(2).rsqrt() + y.pow(2) - x.square().exp().log(); }},
       {"integers", [](auto& x, auto& y) { return (x * 3).to(kInt64) * 2 + y.round().to(kInt64).clamp(-1, 1); }},
       {"mixed", [](auto& x, auto& y) { return x.to(kFloat64) * y + (x > 0.5).to(kFloat32) * 3; }},
+      {"small_integers",
+       [](auto& x, auto& y) {
+         const Tensor n = (x * 40).to(kInt8), m = (y * 40).to(kInt8), sum = (n + m - n * m).neg().pow(2);
+         return stack({sum, where(y > 0, n, m)}, -1) + n.masked_fill(y < 0, 3).relu().matmul(m.t()).sum();
+       }},
+      {"truth_values",
+       [](auto& x, auto& y) {
+         const Tensor p = x > 0, q = y > 0, both = where(q, p + q, p * q);
+         return both.masked_fill(p.maximum(q).logical_not(), true);
+       }},
+      {"mixed_arguments",
+       [](auto& x, auto& y) {
+         const Tensor n = (x * 3).to(kInt64);
+         return cat({n, x, n.clamp(-0.5, 1.5)}, 1) + n.floor().add(90).rsqrt().mean() + y.mean();
+       }},
       {"comparisons", [](auto& x, auto& y) { return where((x >= y).logical_or(x < -1), x, y).to(kFloat64); }},
       {"comparisons_in_place",
        [](auto& x, auto& y) {

@@ -23,15 +23,23 @@ ScalarType dtype_given(std::string_view node, ScalarType operands) {
   return std::ranges::count(kPredicates, node) > 0 ? kBool : operands;
 }
 
+// Arithmetic of ONNX takes no truth values, and integers of 8 and 16 bits seldom; those of 32 bits give the same when
+// they are cast back.
+ScalarType widened(ScalarType dtype) {
+  return is_integral(dtype, /*include_bool=*/true) && element_size(dtype) < 4 ? kInt32 : dtype;
+}
+
 // ONNX promotes nothing: the dtype that the arguments are cast to.
 ScalarType operand_dtype(W& w, std::string_view node) {
   if (w.op().starts_with("aten::logical")) return kBool;
-  if (dtype_given(node, kFloat32) != kBool) return w.result().dtype;
-  return w.arguments() == 1 ? w.info(0).dtype : result_type(w.on_meta(0), w.on_meta(1));
+  if (dtype_given(node, kFloat32) != kBool) return widened(w.result().dtype);
+  return widened(w.arguments() == 1 ? w.info(0).dtype : result_type(w.on_meta(0), w.on_meta(1)));
 }
 
 void same(W& w, const char* node) {
   const ScalarType dtype = operand_dtype(w, node);
+  const std::string_view name = node;
+  if ((name == "Ceil" || name == "Floor" || name == "Round") && is_integral(dtype, false)) return w.give(w.in(0));
   Names inputs = {w.in(0, dtype)};
   if (w.arguments() > 1) inputs.push_back(w.in(1, dtype));
   if (w.arguments() > 2 && w.real(2) != 1) inputs[1] = w.node("Mul", {inputs[1], w.number(w.real(2), dtype)});  // alpha
@@ -44,7 +52,7 @@ void with_alpha(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"alph
 void along_dim(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"axis", w.dim(1, 0)}})); }
 void gelu(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"approximate", w.text(1)}})); }
 void silu(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.node("Sigmoid", {w.in(0)})})); }
-void rsqrt(W& w, const char* node) { w.give(w.node(node, {w.node("Sqrt", {w.in(0)})})); }
+void rsqrt(W& w, const char* node) { w.give(w.node(node, {w.node("Sqrt", {w.in(0, w.result().dtype)})})); }
 
 void elu(W& w, const char* node) {
   if (w.real(3) != 1) w.refuse("scales its input");
@@ -59,23 +67,25 @@ void not_equal(W& w, const char* node) {
 }
 
 void power(W& w, const char* node) {
-  const ScalarType dtype = w.result().dtype;
-  w.give(w.node(node, {w.in(0, dtype), w.number(w.real(1), dtype)}));
+  const ScalarType dtype = widened(w.result().dtype);
+  w.give(w.cast(w.node(node, {w.in(0, dtype), w.number(w.real(1), dtype)}), dtype, w.result().dtype));
 }
 
 void clip(W& w, const char* node) {
   const auto limit = [&](size_t i) { return w.is_given(i) ? w.number(w.real(i), w.result().dtype) : std::string(); };
-  w.give(w.node(node, {w.in(0), limit(1), limit(2)}));
+  w.give(w.node(node, {w.in(0, w.result().dtype), limit(1), limit(2)}));
 }
 
 void where(W& w, const char* node) {
-  w.give(w.node(node, {w.in(0), w.in(1, w.result().dtype), w.in(2, w.result().dtype)}));
+  const ScalarType dtype = widened(w.result().dtype);
+  w.give(w.cast(w.node(node, {w.in(0), w.in(1, dtype), w.in(2, dtype)}), dtype, w.result().dtype));
 }
 
 void masked_fill(W& w, const char* node) {
   const bool by_number = w.op().ends_with("Scalar");
-  const ScalarType dtype = w.info(0).dtype;
-  w.give(w.node(node, {w.in(1), by_number ? w.number(w.real(2), dtype) : w.in(2, dtype), w.in(0)}));
+  const ScalarType dtype = widened(w.info(0).dtype);
+  const std::string value = by_number ? w.number(w.real(2), dtype) : w.in(2, dtype);
+  w.give(w.cast(w.node(node, {w.in(1), value, w.in(0, dtype)}), dtype, w.info(0).dtype));
 }
 
 // ---- Products
@@ -293,11 +303,12 @@ void unbind(W& w, const char* node) {
   w.give_list(names);
 }
 
-void cat(W& w, const char* node) { w.give(w.node(node, w.list(0), {{"axis", w.integer(1)}})); }
-
-void stack(W& w, const char* node) {
-  Names parts;
-  for (const std::string& name : w.list(0)) parts.push_back(w.node("Unsqueeze", {name, w.index(1)}));
+void join(W& w, const char* node) {
+  Names parts = w.list(0);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    parts[i] = w.cast(parts[i], w.info(0, i).dtype, w.result().dtype);
+    if (w.op() == "aten::stack") parts[i] = w.node("Unsqueeze", {parts[i], w.index(1)});
+  }
   w.give(w.node(node, parts, {{"axis", w.integer(1)}}));
 }
 
@@ -411,7 +422,7 @@ const std::vector<Row> kRows = {
     {"aten::squeeze.dim", squeeze, "Squeeze"}, {"aten::squeeze.dims", squeeze, "Squeeze"},
     {"aten::slice.Tensor", slice, "Slice"}, {"aten::flip", flip, "Slice"}, {"aten::split.Tensor", split, "Split"},
     {"aten::split_with_sizes", split, "Split"}, {"aten::select.int", select, "Gather"},
-    {"aten::unbind.int", unbind, "Gather"}, {"aten::cat", cat, "Concat"}, {"aten::stack", stack, "Concat"},
+    {"aten::unbind.int", unbind, "Gather"}, {"aten::cat", join, "Concat"}, {"aten::stack", join, "Concat"},
     {"aten::tril", triangle, "Trilu"}, {"aten::triu", triangle, "Trilu"},
     {"aten::constant_pad_nd", constant_pad, "Pad"},
     {"aten::embedding", embedding, "Gather"}, {"aten::gather", gather, "GatherElements"},
