@@ -377,6 +377,10 @@ TEST_CASE("what ONNX cannot say is refused where it is called") {
   CHECK(message(overwrites, x).find("writes in place what a view reads later") != std::string::npos);
   const auto splits = [](const Tensors& in) { return Tensors{in[0].split_with_sizes({1, in[0].size(0) - 1}, 0)[1]}; };
   CHECK(message(splits, x, {{0, 0, "batch"}}).find("divides a dynamic dimension") != std::string::npos);
+  const auto alone = [](const Tensors& in) { return Tensors{max_pool2d(in[0][0], {2})}; };
+  CHECK(message(alone, x).find("has an input without a batch") != std::string::npos);
+  const auto counts = [](const Tensors& in) { return Tensors{arange(0, in[0].size(0), 0.5)}; };
+  CHECK(message(counts, x, {{0, 0, "batch"}}).find("number 2, that is no integer") != std::string::npos);
   const auto pools = [](const Tensors& in) { return Tensors{adaptive_avg_pool2d(in[0], {2, 3})}; };
   CHECK(message(pools, rand({1, 2, 6, 3}), {{0, 2, "height"}}).find("for each size of a dynamic dim") !=
         std::string::npos);

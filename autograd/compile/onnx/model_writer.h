@@ -63,7 +63,10 @@ class ModelWriter {
   int64_t dim(size_t i, size_t of) const;                          // as a dimension of argument `of`: not negative
   Ints dims_in(size_t i, size_t of) const;                         // all of them where none is given
   // As tensors of one dimension; these may depend on dynamic ones.
-  std::string index(size_t i) { return depending(argument(i).as<int64_t>(), places_of(i)[0]); }
+  std::string index(size_t i) {
+    if (!argument(i).is<int64_t>()) refuse(str("has an argument, number ", i, ", that is no integer"));
+    return depending(argument(i).as<int64_t>(), places_of(i)[0]);
+  }
   std::string shape(size_t i, int64_t instead_of_minus_one = -1);
 
   const Graph::TensorInfo& result() const { return graph_.info(call_->result()); }

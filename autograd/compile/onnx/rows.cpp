@@ -156,13 +156,12 @@ Ints twice(Ints pads) {
   return pads;
 }
 
-size_t spatial_rank(W& w) {
-  if (w.dims(0) < 3) w.refuse("has an input without a batch");
-  return static_cast<size_t>(w.dims(0) - 2);
+void check_images(W& w) {
+  if (w.dims(0) != 4) w.refuse("has an input without a batch");
 }
 
 void convolution(W& w, const char* /*node*/) {
-  const size_t rank = spatial_rank(w);
+  const auto rank = static_cast<size_t>(w.dims(0) - 2);
   Attributes attributes = {{"strides", w.ints(3, rank)},
                            {"pads", twice(w.ints(4, rank))},
                            {"dilations", w.ints(5, rank)},
@@ -172,7 +171,8 @@ void convolution(W& w, const char* /*node*/) {
 }
 
 void pool(W& w, const char* node) {
-  const size_t rank = spatial_rank(w);
+  check_images(w);
+  const size_t rank = 2;
   const bool is_max = std::string_view(node) == "MaxPool";
   const Ints kernel = w.ints(1, rank);
   if (!is_max && w.is_given(6)) w.refuse("has a divisor of its own");
@@ -186,7 +186,8 @@ void pool(W& w, const char* node) {
 }
 
 void adaptive_avg_pool(W& w, const char* node) {
-  const Ints out = w.ints(1, spatial_rank(w));
+  check_images(w);
+  const Ints out = w.ints(1, 2);
   if (std::ranges::all_of(out, [](int64_t size) { return size == 1; })) return w.give(w.node(node, {w.in(0)}));
   // A size that was the same in all traces may depend on one that was not.
   if (w.has_unknown_sizes()) w.refuse("does something else for each size of a dynamic dimension");
