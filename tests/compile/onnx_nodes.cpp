@@ -179,6 +179,18 @@ TEST_CASE("hostile nodes are refused") {
   CHECK_THROWS_AS(onnx::load_model(folder.write("made.onnx", file.bytes()))({x.cpu()}), ValueError);
 }
 
+TEST_CASE("an output without a name is none for the nodes after it") {
+  const TemporaryFolder folder;
+  const auto split = ProtoMessage().text(1, "x").text(2, "").text(2, "b").text(4, "Split");
+  const auto clip = ProtoMessage().text(1, "b").text(1, "").text(1, "most").text(2, "y").text(4, "Clip");
+  const ProtoMessage most = ProtoMessage().integer(2, 1).text(8, "most").text(9, {"\0\0\0\x40", 4});
+  const auto graph = ProtoMessage().message(11, named("x")).message(5, most).message(1, split).message(1, clip);
+  const auto file =
+      ProtoMessage().message(8, ProtoMessage().integer(2, 13)).message(7, ProtoMessage(graph).message(12, named("y")));
+  const LoadedGraph loaded = onnx::load_model(folder.write("made.onnx", file.bytes()), get_default_device());
+  CHECK(loaded(tensor({9.0f, 9.0f, 1.0f, 3.0f}))[0].equal(tensor({1.0f, 2.0f})));
+}
+
 TEST_CASE("weights lie as bytes or as numbers") {
   const TemporaryFolder folder;
   const auto loaded = [&](int64_t data_type, const ProtoMessage& values) {

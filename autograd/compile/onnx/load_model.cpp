@@ -100,6 +100,7 @@ class Model {
       RUSH_CHECK_VALUE(results.size() >= node.outputs.size(), node.op, ": ", node.outputs.size(), " outputs");
       for (size_t i = 0; i < node.outputs.size(); ++i) values[node.outputs[i]] = results[i];
       for (const size_t value : node.last_used) values[value].reset();
+      values[0].reset();  // of outputs without a name
     }
     Tensors outputs;
     for (const size_t output : outputs_) outputs.push_back(values[output]);
