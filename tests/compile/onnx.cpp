@@ -486,6 +486,10 @@ TEST_CASE("damaged and hostile models are refused") {
   };
   CHECK(load(graph(node("Relu", {"x"})), 21)(x)[0].equal(x.relu()));
   CHECK_THROWS_WITH_AS(load(graph(node("Relu", {"x"})), 12), doctest::Contains("opset 12"), NotImplementedError);
+  const auto others = ProtoMessage().text(1, "ai.onnx.ml").integer(2, 21);
+  const auto old = ProtoMessage().message(8, ProtoMessage().integer(2, 11)).message(8, others);
+  const std::string path = folder.write("made.onnx", ProtoMessage(old).message(7, graph(node("Relu", {"x"}))).bytes());
+  CHECK_THROWS_WITH_AS(onnx::load_model(path), doctest::Contains("opset 11"), NotImplementedError);
   CHECK_THROWS_WITH_AS(load(graph(node("Launch", {"x"})), 21), doctest::Contains("Launch"), NotImplementedError);
   CHECK_THROWS_WITH_AS(load(graph(node("Relu", {"z"})), 21), doctest::Contains("'z' is read before"), IOError);
   CHECK_THROWS_AS(load(graph(node("Relu", {"x", "x"})), 21), IOError);

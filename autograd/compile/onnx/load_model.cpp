@@ -77,13 +77,16 @@ bool heeds(std::string_view attributes, std::string_view name) {
   return str(' ', attributes, ' ').find(str(' ', name, ' ')) != std::string::npos;
 }
 
+bool is_of_onnx(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
+
 class Model {
  public:
   Model(std::string_view bytes, Device device) : device_(device) {
     const ProtoFields fields(bytes);
-    int64_t opset = 0;
-    for (const std::string_view each : fields.texts(model::opset_import))
-      opset = std::max(opset, ProtoFields(each).integer(2));
+    int64_t opset = 0;  // of ONNX's own operators: other domains count for themselves
+    for (const std::string_view each : fields.texts(model::opset_import)) {
+      if (is_of_onnx(ProtoFields(each).text(1))) opset = std::max(opset, ProtoFields(each).integer(2));
+    }
     read_graph(fields.text(model::graph));
     RUSH_CHECK_IO(!outputs_.empty(), "it has no graph with outputs");
     RUSH_CHECK_NOT_IMPLEMENTED(opset >= 13, "opset ", opset, ", of which load_model reads 13 and later");
@@ -135,7 +138,7 @@ class Model {
     Node node;
     node.op = fields.text(node::op_type);
     const std::string_view domain = fields.text(node::domain);
-    RUSH_CHECK_NOT_IMPLEMENTED(domain.empty() || domain == "ai.onnx", "there is no row for ", domain, "::", node.op);
+    RUSH_CHECK_NOT_IMPLEMENTED(is_of_onnx(domain), "there is no row for ", domain, "::", node.op);
     for (const std::string_view each : fields.texts(node::input)) node.inputs.push_back(place_of(std::string(each)));
     for (const std::string_view each : fields.texts(node::attribute)) node.attributes.insert(read_attribute(each));
     find_operator(node);
