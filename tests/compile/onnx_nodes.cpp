@@ -154,6 +154,7 @@ TEST_CASE("a node that asks for what is not read is refused") {
        "aligned corners"},
       {{"Dropout", {}}, {x, full({}, 0.5), full({}, true, kBool)}, "of training"},
       {{"Gelu", {}, "com.microsoft"}, {x}, "com.microsoft::Gelu"},
+      {{"LRN", {number("size", 3)}}, {image}, "no row for the operator LRN"},
   };
   for (const Case& each : cases) {
     CAPTURE(each.named);

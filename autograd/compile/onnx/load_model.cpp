@@ -149,6 +149,9 @@ class Model {
 
   static void find_operator(Node& node) {
     const auto row = std::ranges::find(kReadRows, node.op, &ReadRow::op);
+    const auto same = std::ranges::find_if(kRows, [&](const Row& r) { return r.is_same() && node.op == r.node; });
+    RUSH_CHECK_NOT_IMPLEMENTED(row != kReadRows.end() || same != kRows.end(), "there is no row for the operator ",
+                               node.op);
     if (row != kReadRows.end()) node.row = &*row;
     for (const auto& [name, value] : node.attributes) {
       const bool is_zero = value.is<int64_t>() && value.as<int64_t>() == 0;
@@ -156,8 +159,6 @@ class Model {
                                  ": its attribute '", name, "' is not known");
     }
     if (node.row) return;
-    const auto same = std::ranges::find_if(kRows, [&](const Row& r) { return r.is_same() && node.op == r.node; });
-    RUSH_CHECK_NOT_IMPLEMENTED(same != kRows.end(), "there is no row for the operator ", node.op);
     node.same = registry().find(same->op);
     const Schema schema = Schema::parse(node.same->schema());
     for (size_t i = node.inputs.size(); i < schema.arguments.size(); ++i)
