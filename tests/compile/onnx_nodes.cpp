@@ -106,6 +106,8 @@ TEST_CASE("nodes as other exporters write them") {
       {{"Flatten", {number("axis", -1)}}, {x}, {x.reshape({6, 8})}},
       {{"Flatten", {axis_0}}, {x}, {x.reshape({1, 48})}},
       {{"Dropout", {}}, {x}, {x}},
+      {{"Dropout", {}}, {x}, {x, ones({2, 3, 8}, TensorOptions(kBool))}},
+      {{"ReduceSum", {number("keepdims", 0)}}, {ints({1, 2, 3}).to(kInt32)}, {tensor(6, TensorOptions(kInt32))}},
       {{"Resize", {word("coordinate_transformation_mode", "asymmetric"), word("nearest_mode", "floor")}},
        {image, none, scales({1, 1, 1.5f, 2.3f})},
        {ops::upsample_nearest2d(image, {9, 11}, 1.5, 2.3f)}},
@@ -123,7 +125,10 @@ TEST_CASE("nodes as other exporters write them") {
     CAPTURE(each.node.op);
     const Tensors got = run(each.node, each.inputs, each.expected.size());
     REQUIRE(got.size() == each.expected.size());
-    for (size_t i = 0; i < got.size(); ++i) CHECK(got[i].to(each.expected[i].device()).equal(each.expected[i]));
+    for (size_t i = 0; i < got.size(); ++i) {
+      CHECK(got[i].scalar_type() == each.expected[i].scalar_type());
+      CHECK(got[i].to(each.expected[i].device()).equal(each.expected[i]));
+    }
   }
   const Tensors norm = run({"LayerNormalization", {}}, {x, ones({8})}, 3);
   CHECK(norm[1].allclose(x.mean({-1}, true), 1e-4, 1e-6));

@@ -170,7 +170,7 @@ Tensor pad_all(const Call& c) {
 Tensor reduce(const Call& c) {
   const Ints axes = c.has(1) ? c.ints(1) : c.ints("axes");
   if (axes.empty() && c.integer("noop_with_empty_axes", 0)) return c[0];
-  if (c.node.op == "ReduceSum") return c[0].sum(axes, c.keepdims());
+  if (c.node.op == "ReduceSum") return c[0].sum(axes, c.keepdims(), c[0].scalar_type());
   if (c.node.op == "ReduceMean") return c[0].mean(axes, c.keepdims());
   return c.node.op == "ReduceMax" ? c[0].amax(axes, c.keepdims()) : c[0].amin(axes, c.keepdims());
 }
@@ -237,9 +237,10 @@ Tensor constant(const Call& c) {
   RUSH_THROW(NotImplementedError, "Constant: of text, or of no value");
 }
 
-Tensor dropout_of_inference(const Call& c) {
+Tensors dropout_of_inference(const Call& c) {
   RUSH_CHECK_NOT_IMPLEMENTED(!c.has(2) || !c[2].item<bool>(), "Dropout: of training");
-  return c[0];
+  if (c.node.outputs.size() < 2) return {c[0]};
+  return {c[0], ones_like(c[0], c[0].options().dtype(kBool))};  // the mask
 }
 
 Tensor flatten(const Call& c) {
@@ -313,7 +314,7 @@ const ReadRow kOperators[] = {
     {"Conv", kAll, kOfConv, convolve}, {"ConvTranspose", kAll, kOfConv, convolve},
     {"CumSum", 1, "exclusive reverse", cumulative_sum},
     {"Div", kAll, "", divide},
-    {"Dropout", kAll, "ratio seed", dropout_of_inference},
+    {"Dropout", kAll, "ratio seed", nullptr, dropout_of_inference},
     {"Elu", kAll, "alpha", [](const Call& c) { return elu(c[0], c.real("alpha", 1)); }},
     {"Expand", 1, "", expand_to},
     {"Flatten", kAll, "axis", flatten},
