@@ -219,6 +219,28 @@ TEST_CASE("weights lie as bytes or as numbers") {
   CHECK_THROWS_AS(loaded(9, numbers(5, 1, 2)), IOError);  // no bool
 }
 
+TEST_CASE("weights lie in a file beside the model") {
+  const TemporaryFolder folder;
+  const auto loaded = [&](const char* location, const char* offset) {
+    const auto entry = [](const char* key, const char* value) { return named(key).text(2, value); };
+    const auto weight = ProtoMessage().text(8, "w").integer(1, 2).integer(2, 6).integer(14, 1);
+    const auto values =
+        ProtoMessage(weight).message(13, entry("location", location)).message(13, entry("offset", offset));
+    const auto node = ProtoMessage().text(1, "w").text(2, "y").text(4, "Identity");
+    const auto graph = ProtoMessage().message(5, values).message(1, node).message(12, named("y"));
+    const auto file = ProtoMessage().message(8, ProtoMessage().integer(2, 21)).message(7, graph);
+    return onnx::load_model(folder.write("made.onnx", file.bytes()))({})[0];
+  };
+  folder.write("made.data", {"\1\0\0\0\2\0\0\0\3\0\0\0", 12});
+  CHECK(loaded("made.data", "4").equal(tensor({2, 3}, TensorOptions(kInt32).device(kCPU))));
+  CHECK_THROWS_WITH_AS(loaded("made.data", "8"), doctest::Contains("12 bytes, too few"), IOError);
+  for (const char* offset : {"-4", "", "4x", "99999999999999999999"})
+    CHECK_THROWS_AS(loaded("made.data", offset), IOError);
+  CHECK_THROWS_AS(loaded("other.data", "0"), IOError);
+  for (const std::string& outside : {folder / "made.data", std::string("../made.data"), std::string()})
+    CHECK_THROWS_WITH_AS(loaded(outside.c_str(), "0"), doctest::Contains("outside of the model's folder"), IOError);
+}
+
 TEST_CASE("ONNX's own cases give ONNX's results, or are refused" * doctest::skip(!std::getenv("RUSH_ONNX_CASES"))) {
   const NoGradGuard no_grad;
   const auto arrays = [](const std::filesystem::path& folder, const char* kind) {

@@ -34,9 +34,11 @@ enum Field : uint32_t {
   raw_data = 9,
   double_data = 10,
   uint64_data = 11,
+  external_data = 13,
   data_location = 14
 };
-}
+inline constexpr int64_t kExternal = 1;  // TensorProto.DataLocation
+}  // namespace tensor
 
 // TensorProto.DataType; nothing where the other side lacks it.
 struct DataType {

@@ -1,6 +1,8 @@
 // Reads ONNX models and runs them, node by node: Note [ONNX].
 #include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <memory>
@@ -14,6 +16,7 @@
 #include "core/dispatch/registry.h"
 #include "core/dispatch/schema.h"
 #include "core/io/array_bytes.h"
+#include "core/io/input_file.h"
 #include "core/io/read_file.h"
 #include "core/ops/factory/factories.h"
 
@@ -39,30 +42,53 @@ std::string_view values_of(const ProtoFields& fields, ScalarType dtype, std::str
   return bytes;
 }
 
-std::pair<std::string, Tensor> read_tensor(std::string_view message) {
+// The values that lie in a file of their own, which is named as seen from the model's folder.
+std::string values_elsewhere(const ProtoFields& fields, const std::filesystem::path& folder, uint64_t size) {
+  std::filesystem::path location;
+  uint64_t offset = 0;
+  for (const std::string_view each : fields.texts(tensor::external_data)) {
+    const ProtoFields entry(each);  // StringStringEntryProto: a key and a value
+    const std::string_view key = entry.text(1), value = entry.text(2), end = value.substr(value.size());
+    if (key == "location") location = value;
+    if (key != "offset") continue;
+    const auto [at, error] = std::from_chars(value.data(), end.data(), offset);
+    RUSH_CHECK_IO(at == end.data() && error == std::errc(), "weights begin at '", value, "'");
+  }
+  const bool is_inside = !location.empty() && location.is_relative() && std::ranges::count(location, "..") == 0;
+  RUSH_CHECK_IO(is_inside, "weights lie in '", location.string(), "', which is outside of the model's folder");
+  const io::InputFile file(folder / location);
+  RUSH_CHECK_IO(offset <= file.size() && size <= file.size() - offset, file.path(), " has ", file.size(),
+                " bytes, too few for weights of ", size, " from ", offset, " on");
+  std::string bytes(size, '\0');
+  file.read(offset, bytes.data(), size);
+  return bytes;
+}
+
+std::pair<std::string, Tensor> read_tensor(std::string_view message, const std::filesystem::path& folder) {
   const ProtoFields fields(message);
-  RUSH_CHECK_NOT_IMPLEMENTED(fields.integer(tensor::data_location) == 0, "weights lie in other files");
   const std::string name(fields.text(tensor::name));
   const Ints sizes = fields.integers(tensor::dims);
   const ScalarType dtype = dtype_of(fields.integer(tensor::data_type, 1));
-  std::string bytes;
-  const std::string_view data = values_of(fields, dtype, bytes);
   const bool is_shape = std::ranges::all_of(sizes, [](int64_t size) { return size >= 0; });
-  const auto size = is_shape ? io::array_bytes(sizes, dtype) : std::nullopt;
-  RUSH_CHECK_IO(size && *size == data.size() && io::values_valid(data.data(), data.size(), dtype), "tensor '", name,
+  const auto known = is_shape ? io::array_bytes(sizes, dtype) : std::nullopt;
+  const uint64_t size = known.value_or(std::numeric_limits<uint64_t>::max());
+  const bool is_elsewhere = fields.integer(tensor::data_location) == tensor::kExternal;
+  std::string bytes = is_elsewhere ? values_elsewhere(fields, folder, size) : "";
+  const std::string_view data = is_elsewhere ? bytes : values_of(fields, dtype, bytes);
+  RUSH_CHECK_IO(size == data.size() && io::values_valid(data.data(), data.size(), dtype), "tensor '", name,
                 "' of shape ", sizes, " and dtype ", dtype, " has ", data.size(), " bytes of values");
   const Tensor values = detail::empty_contiguous(sizes, dtype, kCPU);
   if (!data.empty()) std::memcpy(values.data_ptr(), data.data(), data.size());
   return {name, values};
 }
 
-std::pair<std::string, Value> read_attribute(std::string_view bytes) {
+std::pair<std::string, Value> read_attribute(std::string_view bytes, const std::filesystem::path& folder) {
   const ProtoFields fields(bytes);
   Value value = fields.integers(attribute::ints);
   if (fields.has(attribute::f)) value = static_cast<double>(fields.float32(attribute::f));
   if (fields.has(attribute::i)) value = fields.integer(attribute::i);
   if (fields.has(attribute::s)) value = std::string(fields.text(attribute::s));
-  if (fields.has(attribute::t)) value = read_tensor(fields.text(attribute::t)).second;
+  if (fields.has(attribute::t)) value = read_tensor(fields.text(attribute::t), folder).second;
   if (const auto floats = fields.float32s(attribute::floats); !floats.empty()) {
     value = rush::tensor(floats, TensorOptions(kFloat32).device(kCPU));
   }
@@ -81,7 +107,8 @@ bool is_of_onnx(std::string_view domain) { return domain.empty() || domain == "a
 
 class Model {
  public:
-  Model(std::string_view bytes, Device device) : device_(device) {
+  Model(std::string_view bytes, std::filesystem::path folder, Device device)
+      : folder_(std::move(folder)), device_(device) {
     const ProtoFields fields(bytes);
     int64_t opset = 0;  // of ONNX's own operators: other domains count for themselves
     for (const std::string_view each : fields.texts(model::opset_import)) {
@@ -128,7 +155,7 @@ class Model {
 
   // Sizes and indices, of which there are few, stay on the CPU, where they are read.
   void read_initializer(std::string_view bytes) {
-    const auto [name, value] = read_tensor(bytes);
+    const auto [name, value] = read_tensor(bytes, folder_);
     constants_.resize(new_place(name) + 1);
     constants_.back() = value.scalar_type() == kInt64 && value.dim() <= 1 ? value : value.to(device_);
   }
@@ -140,7 +167,8 @@ class Model {
     const std::string_view domain = fields.text(node::domain);
     RUSH_CHECK_NOT_IMPLEMENTED(is_of_onnx(domain), "there is no row for ", domain, "::", node.op);
     for (const std::string_view each : fields.texts(node::input)) node.inputs.push_back(place_of(std::string(each)));
-    for (const std::string_view each : fields.texts(node::attribute)) node.attributes.insert(read_attribute(each));
+    for (const std::string_view each : fields.texts(node::attribute))
+      node.attributes.insert(read_attribute(each, folder_));
     find_operator(node);
     for (const std::string_view each : fields.texts(node::output))
       node.outputs.push_back(each.empty() ? 0 : new_place(std::string(each)));
@@ -206,6 +234,7 @@ class Model {
     return {stack[0].as<Tensor>()};
   }
 
+  const std::filesystem::path folder_;
   const Device device_;
   std::map<std::string, size_t> places_;
   size_t count_ = 1;  // of values; the first is undefined
@@ -220,7 +249,7 @@ LoadedGraph load_model(const std::string& path, Device device) {
   const std::vector<uint8_t> bytes = io::read_file(path);
   try {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    const auto model = std::make_shared<const Model>(text, device);
+    const auto model = std::make_shared<const Model>(text, std::filesystem::path(path).parent_path(), device);
     return LoadedGraph([model](const Tensors& inputs) { return model->run(inputs); });
   } catch (const IOError& error) {
     RUSH_THROW(IOError, path, ": damaged, or no ONNX model: ", error.msg());

@@ -31,9 +31,9 @@ requires(!std::convertible_to<F, compiler::Function>) void export_model(F functi
   export_model(compiler::function_of_list<N>(std::move(function)), {inputs, inputs + N}, path, options);
 }
 
-/// Reads an ONNX model of those operators that export_model writes; its weights lie on `device`, and so must the
-/// inputs. Throws IOError, one line that starts with `path`, when it cannot be read or is damaged, and
-/// NotImplementedError for an operator that it does not know, weights in other files, and opsets before 13.
+/// Reads an ONNX model of those operators that export_model writes, and its weights where they lie in files beside it;
+/// they are put on `device`, where the inputs must lie, too. Throws IOError, one line that starts with `path`, when it
+/// cannot be read or is damaged, and NotImplementedError for an operator that it does not know, and opsets before 13.
 LoadedGraph load_model(const std::string& path, Device device = kCPU);
 
 }  // namespace rush::onnx
