@@ -71,6 +71,7 @@ Tensor ints(const std::vector<int64_t>& values) { return tensor(values, TensorOp
 TEST_CASE("nodes as other exporters write them") {
   const NoGradGuard no_grad;
   const Tensor x = randn({2, 3, 8}), image = randn({2, 3, 6, 5}), volume = randn({1, 2, 4, 5, 6});
+  const Tensor weight = randn({4, 3, 3});
   const Tensor row = arange(1, 8, TensorOptions(kFloat32)), none;
   const auto scales = [](const std::vector<float>& of) { return tensor(of, TensorOptions(kFloat32)); };
   struct Case {
@@ -94,6 +95,13 @@ TEST_CASE("nodes as other exporters write them") {
       {{"MaxPool", {list("kernel_shape", {2, 3, 2}), word("auto_pad", "VALID")}},
        {volume},
        {ops::max_pool3d(volume, {2, 3, 2}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}, false)}},
+      {{"MaxPool", {list("kernel_shape", {2, 2}), word("auto_pad", "SAME_LOWER")}},
+       {image},
+       {ops::max_pool2d(constant_pad_nd(image, {1, 0, 1, 0}, -1e9), {2, 2}, {1, 1}, {0, 0}, {1, 1}, false)}},
+      {{"Conv", {list("pads", {0, 2})}}, {x, weight}, {conv1d(constant_pad_nd(x, {0, 2}, 0), weight)}},
+      {{"Conv", {word("auto_pad", "SAME_UPPER"), list("strides", {3})}},
+       {x, weight},
+       {conv1d(constant_pad_nd(x, {0, 1}, 0), weight, {}, 3)}},
       {{"AveragePool", {list("kernel_shape", {4}), list("pads", {1, 1})}},
        {x},
        {ops::avg_pool1d(x, {4}, {1}, {1}, false, false)}},
@@ -146,7 +154,8 @@ TEST_CASE("a node that asks for what is not read is refused") {
   const Case cases[] = {
       {{"ArgMax", {number("select_last_index", 1)}}, {x}, "'select_last_index'"},
       {{"MaxPool", {kernel, number("storage_order", 1)}}, {x}, "'storage_order'"},
-      {{"MaxPool", {kernel, word("auto_pad", "SAME_UPPER")}}, {x}, "auto_pad SAME_UPPER"},
+      {{"AveragePool", {kernel, word("auto_pad", "SAME_UPPER")}}, {x}, "pads (0, 1)"},
+      {{"ConvTranspose", {word("auto_pad", "SAME_LOWER")}}, {x, w}, "auto_pad"},
       {{"AveragePool", {kernel, list("dilations", {2})}}, {x}, "dilations (2)"},
       {{"ConvTranspose", {list("output_shape", {9})}}, {x, w}, "'output_shape'"},
       {{"BatchNormalization", {number("training_mode", 1)}}, {x, x, x, x, x}, "'training_mode'"},
@@ -178,6 +187,10 @@ TEST_CASE("hostile nodes are refused") {
     CHECK_THROWS_AS(run({"Resize", {word("mode", "linear")}}, {x, none, scale(by)}), ValueError);
   }
   CHECK_THROWS_AS(run({"Resize", {}}, {x, none, none, ints({2, 3})}), ValueError);
+  for (const ProtoMessage& attribute :
+       {list("strides", {0}), list("dilations", {-1}), list("strides", {2, 2}), list("pads", {1})})
+    CHECK_THROWS_AS(run({"Conv", {word("auto_pad", "SAME_UPPER"), attribute}}, {x, x}), ValueError);
+  CHECK_THROWS_AS(run({"Conv", {}}, {x, ones({3})}), ValueError);
   const auto no_outputs = ProtoMessage().text(1, "x0").text(4, "Split");
   const auto graph = ProtoMessage().message(11, named("x0")).message(1, no_outputs).message(12, named("x0"));
   const auto file = ProtoMessage().message(8, ProtoMessage().integer(2, 21)).message(7, graph);

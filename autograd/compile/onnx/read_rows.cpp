@@ -28,25 +28,70 @@ namespace rush::onnx {
 
 namespace {
 
+// The pads of a window, of all beginnings and then of all ends. For SAME they are such that only strides make the
+// output smaller.
+Ints window_pads(const Call& c, const Ints& kernel, const Ints& strides, const Ints& dilations) {
+  const size_t rank = c.spatial_rank();
+  const std::string automatic = c.text("auto_pad", "NOTSET");
+  Ints pads = c.ints("pads", Ints(2 * rank, 0));
+  for (const Ints& each : {kernel, strides, dilations, Ints(pads.size() / 2, 1)}) {
+    const bool fits = std::ranges::all_of(each, [](int64_t n) { return n > 0 && n <= int64_t{1} << 31; });
+    RUSH_CHECK_VALUE(each.size() == rank && fits, c.node.op, ": a window of ", each, " over shape ", c[0].sizes());
+  }
+  for (size_t d = 0; d < rank && automatic.starts_with("SAME"); ++d) {
+    const int64_t in = c[0].size(static_cast<int64_t>(d) + 2), out = (in + strides[d] - 1) / strides[d];
+    const int64_t all = std::max<int64_t>((out - 1) * strides[d] + (kernel[d] - 1) * dilations[d] + 1 - in, 0);
+    pads[d] = automatic == "SAME_UPPER" ? all / 2 : all - all / 2;
+    pads[rank + d] = all - pads[d];
+  }
+  return pads;
+}
+
+// Around the last dimensions.
+Tensor padded(const Tensor& x, const Ints& pads, const Scalar& value) {
+  Ints pairs;
+  for (size_t d = pads.size() / 2; d-- > 0;) pairs.insert(pairs.end(), {pads[d], pads[d + pads.size() / 2]});
+  return constant_pad_nd(x, pairs, value);
+}
+
+// The input of a window, and leaves pads that are the same at both ends: where they differ, the input has them instead.
+Tensor evenly_padded(const Call& c, Ints& pads, bool may_differ, const Scalar& value) {
+  const Ints all = pads;
+  pads.resize(all.size() / 2);
+  if (std::ranges::equal(pads, std::span(all).last(pads.size()))) return c[0];
+  RUSH_CHECK_NOT_IMPLEMENTED(may_differ, c.node.op, ": pads ", all);
+  pads.assign(pads.size(), 0);
+  return padded(c[0], all, value);
+}
+
 Tensor convolve(const Call& c) {
-  const Ints ones(c.spatial_rank(), 1), zeros(ones.size(), 0);
-  return convolution(c[0], c[1], c.optional(2), c.ints("strides", ones), c.pads(), c.ints("dilations", ones),
-                     c.node.op == "ConvTranspose", c.ints("output_padding", zeros), c.integer("group", 1));
+  RUSH_CHECK_VALUE(c[1].dim() > 2, c.node.op, ": the weight has shape ", c[1].sizes());
+  const Ints ones(c.spatial_rank(), 1), zeros(ones.size(), 0), kernel(c[1].sizes().slice(2).vec());
+  const Ints strides = c.ints("strides", ones), dilations = c.ints("dilations", ones);
+  const bool is_transposed = c.node.op == "ConvTranspose";
+  RUSH_CHECK_NOT_IMPLEMENTED(!is_transposed || !c.text("auto_pad", "").starts_with("SAME"), "ConvTranspose: auto_pad");
+  Ints pads = window_pads(c, kernel, strides, dilations);
+  const Tensor x = evenly_padded(c, pads, !is_transposed, 0);
+  return convolution(x, c[1], c.optional(2), strides, pads, dilations, is_transposed, c.ints("output_padding", zeros),
+                     c.integer("group", 1));
 }
 
 Tensor pool(const Call& c) {
   const size_t rank = c.spatial_rank();
-  const Ints kernel = c.ints("kernel_shape"), ones(rank, 1), strides = c.ints("strides", ones), pads = c.pads();
+  const Ints kernel = c.ints("kernel_shape"), ones(rank, 1), strides = c.ints("strides", ones);
   const Ints dilations = c.ints("dilations", ones);
   const bool ceil_mode = c.integer("ceil_mode", 0) != 0, counts_pads = c.integer("count_include_pad", 0) != 0;
+  const bool is_max = c.node.op == "MaxPool";
   RUSH_CHECK_NOT_IMPLEMENTED(rank <= 3, c.node.op, ": of ", rank, " dimensions");
-  if (c.node.op == "MaxPool") {
+  RUSH_CHECK_NOT_IMPLEMENTED(is_max || dilations == ones, c.node.op, ": dilations ", dilations);
+  Ints pads = window_pads(c, kernel, strides, dilations);
+  const Tensor x = evenly_padded(c, pads, is_max && !ceil_mode, -std::numeric_limits<double>::infinity());
+  if (is_max) {
     const auto& op = rank == 1 ? ops::max_pool1d : rank == 2 ? ops::max_pool2d : ops::max_pool3d;
-    return op(c[0], kernel, strides, pads, dilations, ceil_mode);
+    return op(x, kernel, strides, pads, dilations, ceil_mode);
   }
-  RUSH_CHECK_NOT_IMPLEMENTED(dilations == ones, c.node.op, ": dilations ", dilations);
-  if (rank == 1) return ops::avg_pool1d(c[0], kernel, strides, pads, ceil_mode, counts_pads);
-  return (rank == 2 ? ops::avg_pool2d : ops::avg_pool3d)(c[0], kernel, strides, pads, ceil_mode, counts_pads, {});
+  if (rank == 1) return ops::avg_pool1d(x, kernel, strides, pads, ceil_mode, counts_pads);
+  return (rank == 2 ? ops::avg_pool2d : ops::avg_pool3d)(x, kernel, strides, pads, ceil_mode, counts_pads, {});
 }
 
 // As PyTorch says where a pixel comes from; by sizes, or by scales.
@@ -161,10 +206,7 @@ Tensor slice_axes(const Call& c) {
 
 Tensor pad_all(const Call& c) {
   RUSH_CHECK_NOT_IMPLEMENTED(c.text("mode", "constant") == "constant" && !c.has(3), "Pad: by more than constants");
-  const Ints pads = c.ints(1);
-  Ints pairs;
-  for (size_t d = pads.size() / 2; d-- > 0;) pairs.insert(pairs.end(), {pads[d], pads[d + pads.size() / 2]});
-  return constant_pad_nd(c[0], pairs, c.has(2) ? c[2].item() : Scalar(0));
+  return padded(c[0], c.ints(1), c.has(2) ? c[2].item() : Scalar(0));
 }
 
 Tensor reduce(const Call& c) {

@@ -68,17 +68,6 @@ struct Call {
     RUSH_CHECK_VALUE((*this)[0].dim() > 2, node.op, ": the input has shape ", inputs[0].sizes());
     return static_cast<size_t>(inputs[0].dim() - 2);
   }
-  // The same at both ends.
-  Ints pads() const {
-    const size_t rank = spatial_rank();
-    const Ints all = ints("pads", Ints(2 * rank, 0));
-    const bool is_even =
-        all.size() == 2 * rank && std::ranges::equal(std::span(all).first(rank), std::span(all).last(rank));
-    const std::string automatic = text("auto_pad", "NOTSET");  // VALID: none
-    RUSH_CHECK_NOT_IMPLEMENTED(is_even && (automatic == "NOTSET" || automatic == "VALID"), node.op, ": pads ", all,
-                               ", auto_pad ", automatic);
-    return Ints(all.begin(), all.begin() + static_cast<int64_t>(rank));
-  }
 };
 
 struct ReadRow {
