@@ -89,7 +89,9 @@ class Reader {
       : path_(path), file_(file), device_(device) {}
 
   Pattern pattern(const Json& json) {
-    require(integer(json.at("version")) == kVersion, "it is of another version of the format");
+    const int64_t version = integer(json.at("version"));
+    RUSH_CHECK_IO(version == kVersion, path_, ": it is of version ", version, " of graph files, and version ", kVersion,
+                  " is read here");
     for (const Json& each : json.at("tensors")) graph_.tensors.push_back(tensor_info(each));
     graph_.inputs = ids(json.at("inputs"), /*or_none=*/false);
     for (const Graph::Id id : ids(json.at("constants"), /*or_none=*/false)) add_constant(id, file_.read(str(id)));
