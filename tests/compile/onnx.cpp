@@ -330,6 +330,15 @@ TEST_CASE("a model has the names that it is given, and its sizes") {
   }
   CHECK(compiled.obstacle().empty());
   CHECK_THROWS_AS(loaded(ones({2, 3})), ValueError);
+  const auto exported = [&](const ExportOptions& options) {
+    onnx::export_model(function, {ones({4, 3}), ones({3})}, folder / "named.onnx", options);
+    return onnx::load_model(folder / "named.onnx", get_default_device())(ones({4, 3}), ones({3}));
+  };
+  CHECK(exported({.input_names = {"value_0", "constant_1"}})[0].equal(full({4, 3}, 2.0f)));
+  CHECK_THROWS_WITH_AS(exported({.input_names = {"x"}, .output_names = {"x"}}), doctest::Contains("called 'x'"),
+                       ValueError);
+  CHECK_THROWS_WITH_AS(exported({.output_names = {"a", "b", "c"}}), doctest::Contains("3 output_names for 2 outputs"),
+                       ValueError);
   CHECK_THROWS_WITH_AS(load_graph(folder / "sum.onnx"), doctest::Contains("onnx::load_model reads"), IOError);
 }
 

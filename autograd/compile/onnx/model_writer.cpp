@@ -64,9 +64,10 @@ bool has_row(const OpBase& op) {
 }  // namespace
 
 ModelWriter::ModelWriter(const compiler::Pattern& pattern, const ExportOptions& options)
-    : pattern_(pattern), graph_(pattern.graph()), places_(pattern.places()), options_(options) {
-  for (size_t i = 0; i < graph_.inputs.size(); ++i)
-    names_[graph_.inputs[i]] = i < options.input_names.size() ? options.input_names[i] : str("input_", i);
+    : pattern_(pattern), graph_(pattern.graph()), places_(pattern.places()) {
+  const Names inputs = given_names("input", graph_.inputs.size(), options.input_names);
+  for (size_t i = 0; i < inputs.size(); ++i) names_[graph_.inputs[i]] = inputs[i];
+  outputs_ = given_names("output", graph_.outputs.size(), options.output_names);
   for (const DynamicDim& each : options.dynamic) {
     const Graph::Id input = graph_.inputs[each.input];
     const DimVector& places = places_.info(input).sizes;
@@ -74,6 +75,23 @@ ModelWriter::ModelWriter(const compiler::Pattern& pattern, const ExportOptions& 
     const auto expression = static_cast<size_t>(places[static_cast<size_t>(dim)]);
     dimensions_.emplace(pattern.expressions()[expression].v, Dimension{names_[input], dim, each.name});
   }
+}
+
+// The names that are asked for, and for others their numbers. No two values of a model have the same.
+Names ModelWriter::given_names(const char* kind, size_t count, Names names) {
+  RUSH_CHECK_VALUE(names.size() <= count, kWho, ": ", names.size(), " ", kind, "_names for ", count, " ", kind, "s");
+  for (size_t i = names.size(); i < count; ++i) names.push_back(str(kind, "_", i));
+  for (const std::string& name : names)
+    RUSH_CHECK_VALUE(taken_.insert(name).second, kWho, ": two inputs or outputs are called '", name, "'");
+  return names;
+}
+
+std::string ModelWriter::new_name(const char* kind) {
+  std::string name;
+  do {
+    name = str(kind, values_++);
+  } while (taken_.contains(name));
+  return name;
 }
 
 Ints counted(size_t size, int64_t first) {
@@ -89,7 +107,7 @@ Names ModelWriter::nodes(const char* op, const Names& inputs, size_t outputs, co
   for (const std::string& input : inputs) proto.text(node::input, input);
   Names names;
   for (size_t i = 0; i < outputs; ++i) {
-    names.push_back(str("value_", values_++));
+    names.push_back(new_name("value_"));
     proto.text(node::output, names.back());
   }
   proto.text(node::name, str(op, "_", values_)).text(node::op_type, op);
@@ -99,7 +117,7 @@ Names ModelWriter::nodes(const char* op, const Names& inputs, size_t outputs, co
 }
 
 std::string ModelWriter::constant(const Tensor& tensor) {
-  const std::string name = str("constant_", values_++);
+  const std::string name = new_name("constant_");
   message_.message(graph::initializer, tensor_proto(name, tensor));
   return name;
 }
@@ -329,10 +347,9 @@ std::string ModelWriter::write() {
   for (size_t i = 0; i < graph_.calls.size(); ++i) write_call(i);
   for (size_t i = 0; i < graph_.outputs.size(); ++i) {
     const Graph::Id id = graph_.outputs[i];
-    const std::string name = i < options_.output_names.size() ? options_.output_names[i] : str("output_", i);
     ProtoMessage identity;
-    identity.text(node::input, name_of(id)).text(node::output, name).text(node::op_type, "Identity");
-    message_.message(graph::node, identity).message(graph::output, value_info(name, id));
+    identity.text(node::input, name_of(id)).text(node::output, outputs_[i]).text(node::op_type, "Identity");
+    message_.message(graph::node, identity).message(graph::output, value_info(outputs_[i], id));
   }
   message_.text(graph::name, "graph");
   ProtoMessage model;

@@ -1,6 +1,7 @@
 // ModelWriter: an ONNX model under construction, and what the rows of kRows need to write a call of a graph.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -83,6 +84,8 @@ class ModelWriter {
   std::string name_of(Graph::Id id);
   void write_call(size_t i);
   void check_writes() const;
+  Names given_names(const char* kind, size_t count, Names names);
+  std::string new_name(const char* kind);
   io::ProtoMessage value_info(const std::string& name, Graph::Id id) const;
   const Value& fixed(size_t i) const;  // an argument of numbers, none of which depends on a dynamic dimension
   // The places of the expressions of an argument's numbers, -1 for one that is the same at all sizes.
@@ -99,7 +102,8 @@ class ModelWriter {
   const compiler::Pattern& pattern_;
   const Graph& graph_;
   const Graph places_;  // Pattern::places
-  const ExportOptions& options_;
+  Names outputs_;
+  std::set<std::string> taken_;          // the names of inputs and outputs
   std::map<int, Dimension> dimensions_;  // by variable
   std::map<Graph::Id, std::string> names_;
   std::map<std::string, std::string> known_;  // the names of what is made of sizes and numbers alone
