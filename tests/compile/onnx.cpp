@@ -159,6 +159,23 @@ std::vector<Case> operators() {
       {"powers", [](auto& x, auto& y) { return x.abs().pow(y).add(2).rsqrt() + y.pow(2) - x.square().exp().log(); }},
       {"integers", [](auto& x, auto& y) { return (x * 3).to(kInt64) * 2 + y.round().to(kInt64).clamp(-1, 1); }},
       {"mixed", [](auto& x, auto& y) { return x.to(kFloat64) * y + (x > 0.5).to(kFloat32) * 3; }},
+      {"remainders",
+       [](auto& x, auto& y) {
+         const Tensor n = (x * 20).to(kInt64), m = (y.abs() * 5 + 1).to(kInt64);
+         return n.remainder(-m) + n.fmod(m) * 2 + n.floor_divide(m) * 3 + n.div(-m, "trunc") +
+                n.to(kInt32).div(3, "floor") + x.remainder(0.7) + x.fmod(y) + x.div(0.3, "floor");
+       }},
+      {"bits_of_masks", [](auto& x, auto& y) { return ((x > 0) & ~(y > 0)) | ((x > y) ^ (y < 1)); }},
+      {"smooth_activations",
+       [](auto& x, auto& y) {
+         return softplus(x) + softplus(y, 2) + nn::functional::logsigmoid(x) + hardsigmoid(y) +
+                prelu(x, full({4}, 0.3)) + x.matmul(ones({6})).unsqueeze(2) + y[0].dot(y[1]);
+       }},
+      {"filled",
+       [](auto& x, auto& y) {
+         return zeros_like(x).fill_(2) + ones_like(x) * y + full_like(y, 3) + eye(4, 6) + linspace(0, 1, 6) +
+                scalar_tensor(2.5) + (x * 2).zero_() + x.argmax() + y.argmin();
+       }},
       {"small_integers",
        [](auto& x, auto& y) {
          const Tensor n = (x * 40).to(kInt8), m = (y * 40).to(kInt8), sum = (n + m - n * m).neg().pow(2);
@@ -354,10 +371,10 @@ TEST_CASE("what ONNX cannot say is refused where it is called") {
     return std::string("nothing");
   };
   const Tensor x = rand({4, 2, 3, 3});
-  nn::Sequential net(nn::Conv2d(nn::Conv2dOptions(2, 2, 3).padding(1)), nn::Softplus());
+  nn::Sequential net(nn::Conv2d(nn::Conv2dOptions(2, 2, 3).padding(1)), nn::Hardshrink());
   const auto forward = [&](const Tensors& in) { return Tensors{net->forward(in[0])}; };
   const std::string named = message(forward, x);
-  CHECK(named.find("there is no row for aten::softplus") != std::string::npos);
+  CHECK(named.find("there is no row for aten::hardshrink") != std::string::npos);
   CHECK(named.find("in Sequential.1") != std::string::npos);
 
   nn::Sequential norm(nn::BatchNorm2d(2));

@@ -31,7 +31,7 @@ ScalarType widened(ScalarType dtype) {
 
 // ONNX promotes nothing: the dtype that the arguments are cast to.
 ScalarType operand_dtype(W& w, std::string_view node) {
-  if (w.op().starts_with("aten::logical")) return kBool;
+  if (w.op().starts_with("aten::logical") || w.op().starts_with("aten::bitwise")) return kBool;
   if (dtype_given(node, kFloat32) != kBool) return widened(w.result().dtype);
   return widened(w.arguments() == 1 ? w.info(0).dtype : result_type(w.on_meta(0), w.on_meta(1)));
 }
@@ -46,18 +46,56 @@ void same(W& w, const char* node) {
   w.give(w.cast(w.node(node, inputs), dtype_given(node, dtype), w.result().dtype));  // in place it has another
 }
 
+void bitwise(W& w, const char* node) {
+  if (w.result().dtype != kBool) w.refuse("is of integers, not of truth values");
+  same(w, node);
+}
+
+// Mod of integers has the divisor's sign; of floating point it is fmod, with the dividend's.
+void remainder(W& w, const char* node) {
+  const ScalarType dtype = operand_dtype(w, node);
+  const std::string a = w.in(0, dtype), b = w.in(1, dtype);
+  const bool is_fmod = w.op().starts_with("aten::fmod");
+  const auto floored = [&] { return w.node("Mul", {w.node("Floor", {w.node("Div", {a, b})}), b}); };
+  const std::string r =
+      is_fmod || is_integral(dtype, false) ? w.node(node, {a, b}, {{"fmod", is_fmod}}) : w.node("Sub", {a, floored()});
+  w.give(w.cast(r, dtype, w.result().dtype));
+}
+
+// Div of integers is rounded to zero.
+void rounded_division(W& w, const char* node) {
+  const ScalarType dtype = operand_dtype(w, node);
+  const bool is_whole = is_integral(dtype, false), to_zero = w.arguments() > 2 && w.text(2) == "trunc";
+  std::string a = w.in(0, dtype);
+  const std::string b = w.in(1, dtype);
+  if (to_zero && !is_whole) w.refuse("rounds floating point to zero");
+  if (!to_zero && is_whole) a = w.node("Sub", {a, w.node("Mod", {a, b})});
+  const std::string quotient = w.node(node, {a, b});
+  w.give(w.cast(is_whole ? quotient : w.node("Floor", {quotient}), dtype, w.result().dtype));
+}
+
 void nothing(W& w, const char* /*node*/) { w.give(w.in(0)); }
 void cast(W& w, const char* /*node*/) { w.give(w.in(0, w.result().dtype)); }
 void with_alpha(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"alpha", w.real(1)}})); }
 void along_dim(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"axis", w.dim(1, 0)}})); }
 void gelu(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"approximate", w.text(1)}})); }
 void silu(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.node("Sigmoid", {w.in(0)})})); }
+void log_sigmoid(W& w, const char* node) { w.give(w.node("Neg", {w.node(node, {w.node("Neg", {w.in(0)})})})); }
+void hardsigmoid(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"alpha", 1.0 / 6}, {"beta", 0.5}})); }
 void rsqrt(W& w, const char* node) { w.give(w.node(node, {w.node("Sqrt", {w.in(0, w.result().dtype)})})); }
 
 void elu(W& w, const char* node) {
   if (w.real(3) != 1) w.refuse("scales its input");
   const std::string y = w.node(node, {w.in(0)}, {{"alpha", w.real(1)}});
   w.give(w.real(2) == 1 ? y : w.node("Mul", {y, w.number(w.real(2), w.result().dtype)}));
+}
+
+void softplus(W& w, const char* node) {
+  const double beta = w.real(1);
+  const auto times = [&](const std::string& x, double factor) {
+    return beta == 1 ? x : w.node("Mul", {x, w.number(factor, w.result().dtype)});
+  };
+  w.give(times(w.node(node, {times(w.in(0), beta)}), 1 / beta));
 }
 
 void not_equal(W& w, const char* node) {
@@ -354,10 +392,19 @@ void arange(W& w, const char* node) {
   w.give(w.cast(range, kInt64, w.result().dtype));
 }
 
-void filled(W& w, const char* node) {
-  if (!w.depends(0)) return w.give(w.evaluated());
-  const double value = w.op() == "aten::full" ? w.real(1) : w.op() == "aten::ones" ? 1 : 0;
-  w.give(w.node(node, {w.number(value, w.result().dtype), w.shape(0)}));
+std::string filling(W& w) {
+  const bool is_given = w.op().starts_with("aten::full") || w.op().starts_with("aten::fill");
+  return w.number(is_given ? w.real(1) : w.op().starts_with("aten::ones"), w.result().dtype);
+}
+
+void filled(W& w, const char* node) { w.give(w.depends(0) ? w.node(node, {filling(w), w.shape(0)}) : w.evaluated()); }
+void filled_like(W& w, const char* node) { w.give(w.node(node, {filling(w), w.node("Shape", {w.in(0)})})); }
+
+void made(W& w, const char* /*node*/) {
+  for (size_t i = 0; i < w.arguments(); ++i) {
+    if (w.depends(i)) w.refuse("depends on a dynamic dimension");
+  }
+  w.give(w.evaluated());
 }
 
 // ---- Reductions
@@ -374,8 +421,9 @@ void reduce(W& w, const char* node) {
 }
 
 void arg_extremum(W& w, const char* node) {
-  if (!w.is_given(1)) w.refuse("has no dimension");
-  w.give(w.node(node, {w.in(0)}, {{"axis", w.dim(1, 0)}, {"keepdims", w.flag(2)}}));
+  const bool has_dim = w.is_given(1);
+  const std::string x = has_dim ? w.in(0) : w.node("Reshape", {w.in(0), w.integers({-1})});
+  w.give(w.node(node, {x}, {{"axis", has_dim ? w.dim(1, 0) : 0}, {"keepdims", has_dim && w.flag(2)}}));
 }
 
 void cumsum(W& w, const char* node) { w.give(w.node(node, {w.in(0, w.result().dtype), w.index(1)})); }
@@ -398,7 +446,13 @@ const std::vector<Row> kRows = {
     {"aten::lt.Tensor", same, "Less"}, {"aten::le.Tensor", same, "LessOrEqual"}, {"aten::gt.Tensor", same, "Greater"},
     {"aten::ge.Tensor", same, "GreaterOrEqual"}, {"aten::ne.Tensor", not_equal, "Not"},
     {"aten::logical_not", same, "Not"}, {"aten::logical_and", same, "And"}, {"aten::logical_or", same, "Or"},
-    {"aten::logical_xor", same, "Xor"}, {"aten::alias", nothing}, {"aten::detach", nothing}, {"aten::clone", nothing},
+    {"aten::logical_xor", same, "Xor"}, {"aten::bitwise_not", bitwise, "Not"},
+    {"aten::bitwise_and.Tensor", bitwise, "And"}, {"aten::bitwise_or.Tensor", bitwise, "Or"},
+    {"aten::bitwise_xor.Tensor", bitwise, "Xor"}, {"aten::remainder.Tensor", remainder, "Mod"},
+    {"aten::fmod.Tensor", remainder, "Mod"}, {"aten::floor_divide", rounded_division, "Div"},
+    {"aten::div.Tensor_mode", rounded_division, "Div"}, {"aten::_prelu_kernel", same, "PRelu"},
+    {"aten::softplus", softplus, "Softplus"}, {"aten::log_sigmoid_forward", log_sigmoid, "Softplus"},
+    {"aten::hardsigmoid", hardsigmoid, "HardSigmoid"}, {"aten::alias", nothing}, {"aten::detach", nothing}, {"aten::clone", nothing},
     {"aten::_to_copy", cast}, {"aten::leaky_relu", with_alpha, "LeakyRelu"}, {"aten::elu", elu, "Elu"},
     {"aten::gelu", gelu, "Gelu"}, {"aten::silu", silu, "Mul"}, {"aten::rsqrt", rsqrt, "Reciprocal"},
     {"aten::pow.Tensor_Scalar", power, "Pow"}, {"aten::clamp", clip, "Clip"}, {"aten::hardtanh", clip, "Clip"},
@@ -407,6 +461,7 @@ const std::vector<Row> kRows = {
     {"aten::_softmax", along_dim, "Softmax"}, {"aten::_log_softmax", along_dim, "LogSoftmax"},
 
     {"aten::matmul", same, "MatMul"}, {"aten::mm", same, "MatMul"}, {"aten::bmm", same, "MatMul"},
+    {"aten::mv", same, "MatMul"}, {"aten::dot", same, "MatMul"},
     {"aten::linear", linear}, {"rush::gelu_perceptron", gelu_perceptron, "Gelu"},
     {"aten::lstm.input", recurrent, "LSTM"}, {"aten::gru.input", recurrent, "GRU"},
     {"aten::rnn_tanh.input", recurrent, "RNN"}, {"aten::rnn_relu.input", recurrent, "RNN"},
@@ -430,7 +485,10 @@ const std::vector<Row> kRows = {
     {"aten::index_select", gather, "Gather"}, {"aten::index.Tensor", index, "Gather"},
     {"aten::arange", arange, "Range"}, {"aten::arange.start", arange, "Range"},
     {"aten::arange.start_step", arange, "Range"}, {"aten::zeros", filled, "Expand"}, {"aten::ones", filled, "Expand"},
-    {"aten::full", filled, "Expand"},
+    {"aten::full", filled, "Expand"}, {"aten::zeros_like", filled_like, "Expand"},
+    {"aten::ones_like", filled_like, "Expand"}, {"aten::full_like", filled_like, "Expand"},
+    {"aten::fill.Scalar", filled_like, "Expand"}, {"aten::zero", filled_like, "Expand"}, {"aten::eye", made},
+    {"aten::eye.m", made}, {"aten::linspace", made}, {"aten::scalar_tensor", made},
 
     {"aten::sum", reduce, "ReduceSum"}, {"aten::sum.dim_IntList", reduce, "ReduceSum"},
     {"aten::mean", reduce, "ReduceMean"}, {"aten::mean.dim", reduce, "ReduceMean"},
