@@ -176,6 +176,35 @@ std::vector<Case> operators() {
          return zeros_like(x).fill_(2) + ones_like(x) * y + full_like(y, 3) + eye(4, 6) + linspace(0, 1, 6) +
                 scalar_tensor(2.5) + (x * 2).zero_() + x.argmax() + y.argmin();
        }},
+      {"statistics",
+       [](auto& x, auto& y) {
+         return x.std(2, false, true) + y.var(0, true, true) + x.norm(1, 2, true) + linalg_vector_norm(y) +
+                x.logsumexp({1, 2}, true);
+       }},
+      {"extremes_and_places",
+       [](auto& x, auto& y) {
+         const auto [most, at] = x.max(2);
+         const auto [largest, places] = y.topk(3, 0);
+         const auto [least, least_at] = x.topk(6, -1, false);
+         return most + at + std::get<0>(x.min(1, true)).sum(2) + largest.sum() + places.sum() +
+                least.select(2, 1) * least_at.select(2, 0);
+       }},
+      {"norms_of_samples",
+       [](auto& x, auto& y) {
+         return instance_norm(x, y.select(1, 0), y.select(1, 1), {}, {}, true, 0.1, 1e-5) +
+                rms_norm(x, {6}, y[0], 1e-4) + rms_norm(x, {4, 6}) + batch_norm(x, {}, {}, {}, {}, true, 0.1, 1e-5);
+       }},
+      {"borders",
+       [](auto& x, auto& y) {
+         return pad(x, {2, 1}, "reflect") + pad(y.unsqueeze(0), {1, 2}, "replicate") +
+                pad(x.unsqueeze(0), {1, 2, 1, 0}, "reflect").squeeze(0).narrow(1, 0, 4);
+       }},
+      {"volumes",
+       [](auto& x, auto& y) {
+         const Tensor volume = (x + y).view({x.size(0), 2, 2, 2, 3});
+         return max_pool3d(volume, {1, 2, 2}) +
+                avg_pool3d(volume, {2, 2, 3}, {1}, {1, 0, 0}).narrow(2, 0, 2).narrow(3, 0, 1);
+       }},
       {"small_integers",
        [](auto& x, auto& y) {
          const Tensor n = (x * 40).to(kInt8), m = (y * 40).to(kInt8), sum = (n + m - n * m).neg().pow(2);

@@ -20,6 +20,9 @@
 #include "core/ops/pointwise/activation.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/ternary.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/reduce/sort.h"
+#include "core/ops/reduce/vector_norm.h"
 #include "core/ops/view/join.h"
 #include "core/ops/view/pad.h"
 #include "core/ops/view/view.h"
@@ -47,11 +50,16 @@ Ints window_pads(const Call& c, const Ints& kernel, const Ints& strides, const I
   return pads;
 }
 
-// Around the last dimensions.
-Tensor padded(const Tensor& x, const Ints& pads, const Scalar& value) {
+// As PyTorch has them: the last dimension's first.
+Ints pad_pairs(const Ints& pads) {
   Ints pairs;
   for (size_t d = pads.size() / 2; d-- > 0;) pairs.insert(pairs.end(), {pads[d], pads[d + pads.size() / 2]});
-  return constant_pad_nd(x, pairs, value);
+  return pairs;
+}
+
+// Around the last dimensions.
+Tensor padded(const Tensor& x, const Ints& pads, const Scalar& value) {
+  return constant_pad_nd(x, pad_pairs(pads), value);
 }
 
 // The input of a window, and leaves pads that are the same at both ends: where they differ, the input has them instead.
@@ -205,15 +213,23 @@ Tensor slice_axes(const Call& c) {
 }
 
 Tensor pad_all(const Call& c) {
-  RUSH_CHECK_NOT_IMPLEMENTED(c.text("mode", "constant") == "constant" && !c.has(3), "Pad: by more than constants");
-  return padded(c[0], c.ints(1), c.has(2) ? c[2].item() : Scalar(0));
+  const std::string mode = c.text("mode", "constant");
+  RUSH_CHECK_NOT_IMPLEMENTED(!c.has(3) && mode != "wrap", "Pad: of some axes, or round and round");
+  if (mode == "constant") return padded(c[0], c.ints(1), c.has(2) ? c[2].item() : Scalar(0));
+  Ints pairs = pad_pairs(c.ints(1));
+  while (pairs.size() > 2 && pairs.back() == 0 && pairs[pairs.size() - 2] == 0) pairs.resize(pairs.size() - 2);
+  return rush::pad(c[0], pairs, mode == "edge" ? "replicate" : mode);
 }
 
 Tensor reduce(const Call& c) {
-  const Ints axes = c.has(1) ? c.ints(1) : c.ints("axes");
+  Ints axes = c.has(1) ? c.ints(1) : c.ints("axes");
   if (axes.empty() && c.integer("noop_with_empty_axes", 0)) return c[0];
+  if (axes.empty()) axes = counted(static_cast<size_t>(c[0].dim()));
   if (c.node.op == "ReduceSum") return c[0].sum(axes, c.keepdims(), c[0].scalar_type());
   if (c.node.op == "ReduceMean") return c[0].mean(axes, c.keepdims());
+  if (c.node.op == "ReduceL1") return linalg_vector_norm(c[0], 1, axes, c.keepdims());
+  if (c.node.op == "ReduceL2") return linalg_vector_norm(c[0], 2, axes, c.keepdims());
+  if (c.node.op == "ReduceLogSumExp") return logsumexp(c[0], axes, c.keepdims());
   return c.node.op == "ReduceMax" ? c[0].amax(axes, c.keepdims()) : c[0].amin(axes, c.keepdims());
 }
 
@@ -230,6 +246,12 @@ Tensor shape_of(const Call& c) {
   const Ints sizes(c[0].sizes().begin(), c[0].sizes().end());
   const Tensor all = rush::tensor(sizes, TensorOptions(kInt64).device(kCPU));
   return all.slice(0, c.integer("start", 0), c.integer("end", c[0].dim()));
+}
+
+// Of equal elements the first comes first, as topk does not promise.
+Tensors top_k(const Call& c) {
+  const auto [values, places] = sort(c[0], /*stable=*/true, c.axis(-1), c.integer("largest", 1) != 0);
+  return {values.narrow(c.axis(-1), 0, c.integer(1)), places.narrow(c.axis(-1), 0, c.integer(1))};
 }
 
 Tensors split(const Call& c) {
@@ -371,6 +393,8 @@ const ReadRow kOperators[] = {
     {"HardSigmoid", kAll, "alpha beta",
      [](const Call& c) { return clamp(c[0] * c.real("alpha", 0.2) + c.real("beta", 0.5), 0, 1); }},
     {"Identity", kAll, "", [](const Call& c) { return c[0]; }},
+    {"InstanceNormalization", kAll, "epsilon",
+     [](const Call& c) { return instance_norm(c[0], c[1], c[2], {}, {}, true, 0, c.real("epsilon", 1e-5)); }},
     {"LSTM", kAll, kOfRecurrent, nullptr, recurrent},
     {"LayerNormalization", kAll, "axis epsilon stash_type", nullptr, layer_normalization},
     {"LeakyRelu", kAll, "alpha", [](const Call& c) { return leaky_relu(c[0], c.real("alpha", 0.01)); }},
@@ -381,6 +405,8 @@ const ReadRow kOperators[] = {
     {"Pow", kAll, "", [](const Call& c) { return c[0].pow(c[1]).to(c[0].scalar_type()); }},
     {"RNN", kAll, kOfRecurrent, nullptr, recurrent},
     {"Range", 0, "", range},
+    {"ReduceL1", 1, kOfReduce, reduce}, {"ReduceL2", 1, kOfReduce, reduce},
+    {"ReduceLogSumExp", 1, kOfReduce, reduce},
     {"ReduceMax", 1, kOfReduce, reduce}, {"ReduceMean", 1, kOfReduce, reduce},
     {"ReduceMin", 1, kOfReduce, reduce}, {"ReduceSum", 1, kOfReduce, reduce},
     {"Reshape", 1, "allowzero", reshape_to},
@@ -391,6 +417,7 @@ const ReadRow kOperators[] = {
     {"Split", 1, "axis num_outputs", nullptr, split},
     {"Squeeze", 1, "", [](const Call& c) { return c.has(1) ? c[0].squeeze(c.ints(1)) : c[0].squeeze(); }},
     {"Sum", kAll, "", fold},
+    {"TopK", 1, "axis largest sorted", nullptr, top_k},
     {"Transpose", kAll, "perm", transpose_axes},
     {"Trilu", 1, "upper", triangle},
     {"Unsqueeze", 1, "", unsqueeze_axes},

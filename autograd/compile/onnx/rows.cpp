@@ -194,8 +194,11 @@ Ints twice(Ints pads) {
   return pads;
 }
 
-void check_images(W& w) {
-  if (w.dims(0) != 4) w.refuse("has an input without a batch");
+// Of an operator whose name ends with the number of spatial dimensions.
+size_t spatial_rank(W& w) {
+  const size_t rank = w.op().find("3d") == std::string_view::npos ? 2 : 3;
+  if (static_cast<size_t>(w.dims(0)) != rank + 2) w.refuse("has an input without a batch");
+  return rank;
 }
 
 void convolution(W& w, const char* /*node*/) {
@@ -209,8 +212,7 @@ void convolution(W& w, const char* /*node*/) {
 }
 
 void pool(W& w, const char* node) {
-  check_images(w);
-  const size_t rank = 2;
+  const size_t rank = spatial_rank(w);
   const bool is_max = std::string_view(node) == "MaxPool";
   const Ints kernel = w.ints(1, rank);
   if (!is_max && w.is_given(6)) w.refuse("has a divisor of its own");
@@ -224,8 +226,7 @@ void pool(W& w, const char* node) {
 }
 
 void adaptive_avg_pool(W& w, const char* node) {
-  check_images(w);
-  const Ints out = w.ints(1, 2);
+  const Ints out = w.ints(1, spatial_rank(w));
   if (std::ranges::all_of(out, [](int64_t size) { return size == 1; })) return w.give(w.node(node, {w.in(0)}));
   // A size that was the same in all traces may depend on one that was not.
   if (w.has_unknown_sizes()) w.refuse("does something else for each size of a dynamic dimension");
@@ -267,9 +268,24 @@ void upsample(W& w, const char* mode) {
 
 // ---- Normalisations
 
+// With the batch's own statistics, where a layer keeps none, as instance norm.
+void batch_norm_of_batch(W& w) {
+  if (w.is_given(3)) w.refuse("is in training mode: call eval() before");
+  Ints axes = counted(static_cast<size_t>(w.dims(0))), channels(axes.size() - 1, 1);
+  axes.erase(axes.begin() + 1);
+  channels[0] = -1;
+  const auto mean = [&](const std::string& x) { return w.node("ReduceMean", {x, w.integers(axes)}); };
+  const auto for_channels = [&](size_t i) { return w.node("Reshape", {w.in(i), w.integers(channels)}); };
+  const std::string x = w.node("Sub", {w.in(0), mean(w.in(0))});
+  const std::string variance = w.node("Add", {mean(w.node("Mul", {x, x})), w.number(w.real(7), w.result().dtype)});
+  std::string y = w.node("Div", {x, w.node("Sqrt", {variance})});
+  if (w.is_given(1)) y = w.node("Mul", {y, for_channels(1)});
+  w.give(w.is_given(2) ? w.node("Add", {y, for_channels(2)}) : y);
+}
+
 // With the statistics of the training.
 void batch_norm(W& w, const char* node) {
-  if (w.flag(5)) w.refuse("is in training mode: call eval() before");
+  if (w.flag(5)) return batch_norm_of_batch(w);
   const int64_t channels = w.size(0, 1);
   const std::string weight = w.in_or(1, 1, channels), bias = w.in_or(2, 0, channels);
   w.give(w.node(node, {w.in(0), weight, bias, w.in(3), w.in(4)}, {{"epsilon", w.real(7)}}));
@@ -290,6 +306,17 @@ void add_layer_norm(W& w, const char* node) {
   const std::string sum = w.node(node, {w.in(0), w.in(1)});
   w.give(layer_norm_of(w, sum, 2));
   w.give(sum, 1);
+}
+
+void rms_norm(W& w, const char* node) {
+  const ScalarType dtype = w.result().dtype;
+  const double least =
+      dtype == kFloat64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  const double eps = w.is_given(3) ? w.real(3) : least;
+  const Ints axes = counted(w.ints(1).size(), -static_cast<int64_t>(w.ints(1).size()));
+  const std::string mean = w.node("ReduceMean", {w.node("Mul", {w.in(0), w.in(0)}), w.integers(axes)});
+  const std::string y = w.node(node, {w.in(0), w.node("Sqrt", {w.node("Add", {mean, w.number(eps, dtype)})})});
+  w.give(w.is_given(2) ? w.node("Mul", {y, w.in(2)}) : y);
 }
 
 void group_norm(W& w, const char* node) {
@@ -357,12 +384,14 @@ void triangle(W& w, const char* node) {
 }
 
 // PyTorch gives the last dimension's pads first, in pairs.
-void constant_pad(W& w, const char* node) {
+void pad(W& w, const char* mode) {
   const Ints pairs = w.ints(1);
   const auto dims = static_cast<size_t>(w.dims(0));
   Ints pads(2 * dims, 0);
   for (size_t i = 0; i < pairs.size(); ++i) pads[dims * (i % 2) + dims - 1 - i / 2] = pairs[i];
-  w.give(w.node(node, {w.in(0), w.integers(pads), w.number(w.real(2), w.info(0).dtype)}));
+  const bool is_constant = std::string_view(mode) == "constant";
+  const std::string value = is_constant ? w.number(w.real(2), w.info(0).dtype) : "";
+  w.give(w.node("Pad", {w.in(0), w.integers(pads), value}, {{"mode", mode}}));
 }
 
 // ---- Indices
@@ -426,6 +455,39 @@ void arg_extremum(W& w, const char* node) {
   w.give(w.node(node, {x}, {{"axis", has_dim ? w.dim(1, 0) : 0}, {"keepdims", has_dim && w.flag(2)}}));
 }
 
+// The extremes of a dimension, and their places.
+void extremes(W& w, const char* node) {
+  const int64_t dim = w.dim(1, 0);
+  const char* const places = w.op() == "aten::max.dim" ? "ArgMax" : "ArgMin";
+  w.give(w.node(node, {w.in(0), w.integers({dim})}, {{"keepdims", w.flag(2)}}));
+  w.give(w.node(places, {w.in(0)}, {{"axis", dim}, {"keepdims", w.flag(2)}}), 1);
+}
+
+void topk(W& w, const char* node) {
+  const Names both =
+      w.nodes(node, {w.in(0), w.index(1)}, 2, {{"axis", w.dim(2, 0)}, {"largest", w.flag(3)}, {"sorted", w.flag(4)}});
+  for (size_t i = 0; i < both.size(); ++i) w.give(both[i], i);
+}
+
+void vector_norm(W& w, const char* /*node*/) {
+  const double order = w.real(1);
+  if (order != 1 && order != 2) w.refuse(str("is of order ", order, ", not 1 or 2"));
+  const Names inputs = {w.in(0, w.result().dtype), w.integers(w.dims_in(2, 0))};
+  w.give(w.node(order == 1 ? "ReduceL1" : "ReduceL2", inputs, {{"keepdims", w.flag(3)}}));
+}
+
+void variance(W& w, const char* /*node*/) {
+  const ScalarType dtype = w.result().dtype;
+  const Ints axes = w.dims_in(1, 0);
+  double count = w.is_given(2) ? -w.real(2) : -1, size = 1;
+  for (const int64_t d : axes) size *= static_cast<double>(w.size(0, static_cast<size_t>(d)));
+  count += size;
+  const std::string x = w.node("Sub", {w.in(0), w.node("ReduceMean", {w.in(0), w.integers(axes)})});
+  const std::string sum = w.node("ReduceSum", {w.node("Mul", {x, x}), w.integers(axes)}, {{"keepdims", w.flag(3)}});
+  const std::string variance = w.node("Div", {sum, w.number(std::max(count, 0.0), dtype)});
+  w.give(w.op().starts_with("aten::std") ? w.node("Sqrt", {variance}) : variance);
+}
+
 void cumsum(W& w, const char* node) { w.give(w.node(node, {w.in(0, w.result().dtype), w.index(1)})); }
 
 }  // namespace
@@ -466,11 +528,12 @@ const std::vector<Row> kRows = {
     {"aten::lstm.input", recurrent, "LSTM"}, {"aten::gru.input", recurrent, "GRU"},
     {"aten::rnn_tanh.input", recurrent, "RNN"}, {"aten::rnn_relu.input", recurrent, "RNN"},
     {"aten::convolution", convolution}, {"aten::max_pool2d_with_indices", pool, "MaxPool"},
-    {"aten::avg_pool2d", pool, "AveragePool"}, {"aten::_adaptive_avg_pool2d", adaptive_avg_pool, "GlobalAveragePool"},
+    {"aten::avg_pool2d", pool, "AveragePool"},
+    {"aten::max_pool3d_with_indices", pool, "MaxPool"}, {"aten::avg_pool3d", pool, "AveragePool"}, {"aten::_adaptive_avg_pool2d", adaptive_avg_pool, "GlobalAveragePool"},
     {"aten::upsample_bilinear2d", upsample, "linear"}, {"aten::upsample_nearest2d", upsample, "nearest"},
     {"aten::batch_norm", batch_norm, "BatchNormalization"},
     {"aten::native_layer_norm", layer_norm}, {"rush::add_layer_norm", add_layer_norm, "Add"},
-    {"aten::native_group_norm", group_norm, "GroupNormalization"},
+    {"aten::native_group_norm", group_norm, "GroupNormalization"}, {"aten::_fused_rms_norm", rms_norm, "Div"},
 
     {"aten::view", reshape, "Reshape"}, {"aten::reshape", reshape, "Reshape"}, {"aten::expand", expand, "Expand"},
     {"aten::permute", permute, "Transpose"}, {"aten::transpose.int", transpose},
@@ -480,7 +543,9 @@ const std::vector<Row> kRows = {
     {"aten::split_with_sizes", split, "Split"}, {"aten::select.int", select, "Gather"},
     {"aten::unbind.int", unbind, "Gather"}, {"aten::cat", join, "Concat"}, {"aten::stack", join, "Concat"},
     {"aten::tril", triangle, "Trilu"}, {"aten::triu", triangle, "Trilu"},
-    {"aten::constant_pad_nd", constant_pad, "Pad"},
+    {"aten::constant_pad_nd", pad, "constant"},
+    {"aten::reflection_pad1d", pad, "reflect"}, {"aten::reflection_pad2d", pad, "reflect"},
+    {"aten::replication_pad1d", pad, "edge"}, {"aten::replication_pad2d", pad, "edge"},
     {"aten::embedding", embedding, "Gather"}, {"aten::gather", gather, "GatherElements"},
     {"aten::index_select", gather, "Gather"}, {"aten::index.Tensor", index, "Gather"},
     {"aten::arange", arange, "Range"}, {"aten::arange.start", arange, "Range"},
@@ -495,7 +560,10 @@ const std::vector<Row> kRows = {
     {"aten::amax", reduce, "ReduceMax"}, {"aten::max", reduce, "ReduceMax"}, {"aten::amin", reduce, "ReduceMin"},
     {"aten::min", reduce, "ReduceMin"}, {"aten::all", reduce, "ReduceMin"}, {"aten::all.dim", reduce, "ReduceMin"},
     {"aten::any", reduce, "ReduceMax"}, {"aten::any.dim", reduce, "ReduceMax"}, {"aten::argmax", arg_extremum, "ArgMax"},
-    {"aten::argmin", arg_extremum, "ArgMin"}, {"aten::cumsum", cumsum, "CumSum"},
+    {"aten::argmin", arg_extremum, "ArgMin"}, {"aten::max.dim", extremes, "ReduceMax"},
+    {"aten::min.dim", extremes, "ReduceMin"}, {"aten::topk", topk, "TopK"},
+    {"aten::linalg_vector_norm", vector_norm}, {"aten::std.correction", variance}, {"aten::var.correction", variance},
+    {"aten::logsumexp", reduce, "ReduceLogSumExp"}, {"aten::cumsum", cumsum, "CumSum"},
 };
 // clang-format on
 
