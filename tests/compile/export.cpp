@@ -75,6 +75,15 @@ TEST_CASE("images of any size, through strides and pools") {
     const Tensor x = randn({2, 3, height, width});
     CHECK(loaded(x)[0].equal(forward(x)));
   }
+  nn::ConvTranspose2d up(nn::ConvTranspose2dOptions(4, 3, 2).stride(2));
+  const auto unet = [&](const Tensor& x) { return cat({up(net[0]->as<nn::Conv2d>()->forward(x)), x}, 1); };
+  const std::vector<DynamicDim> even = {{0, 2, "height", 2}, {0, 3, "width", 2}}, odd = {{0, 2, "height", 3}};
+  export_graph(unet, {randn({2, 3, 20, 6})}, folder / "unet.rush", {.dynamic = even});
+  const Tensor image = randn({2, 3, 2, 34});
+  CHECK(load_graph(folder / "unet.rush", get_default_device())(image)[0].equal(unet(image)));
+  CHECK_THROWS_AS(export_graph(unet, {randn({2, 3, 20, 6})}, folder / "unet.rush", {.dynamic = dynamic}), ValueError);
+  CHECK_THROWS_WITH_AS(export_graph(unet, {randn({2, 3, 20, 6})}, folder / "unet.rush", {.dynamic = odd}),
+                       doctest::Contains("20 in the example, no multiple of 3"), ValueError);
   // What is cut by a size that was halved is none of them.
   const auto cuts = [&](const Tensor& x) { return x.slice(2, 0, x.size(2) / 2); };
   CHECK_THROWS_WITH_AS(export_graph(cuts, {randn({2, 3, 20, 33})}, folder / "cut.rush", {.dynamic = dynamic}),

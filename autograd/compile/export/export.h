@@ -11,11 +11,13 @@
 
 namespace rush {
 
-/// A dimension of an input whose size is not fixed by the example. Dimensions of the same name have the same size.
+/// A dimension of an input whose size is not fixed by the example. Dimensions of the same name have the same size,
+/// which is a multiple of `multiple`, as the height that a U-Net halves three times is one of 8.
 struct DynamicDim {
   size_t input = 0;
   int64_t dim = 0;
   std::string name = "batch";
+  int64_t multiple = 1;
 };
 
 /// How a function is exported.

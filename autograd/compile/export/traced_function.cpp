@@ -21,8 +21,8 @@ constexpr size_t kTraces = 3;
 // The sizes that a dimension has in the traces, where it has `size` in the example: smaller ones, so that a function
 // with a longest input takes them, unless that leaves too little. `number`, of the dimension's name, tells dimensions
 // apart: no two sizes differ from trace to trace in the same ratio.
-std::array<int64_t, kTraces> traced_sizes(int64_t size, int64_t number) {
-  const int64_t second = number, third = number * (number + 2);
+std::array<int64_t, kTraces> traced_sizes(int64_t size, int64_t number, int64_t multiple) {
+  const int64_t second = number * multiple, third = second * (number + 2);
   if (size - third >= 2) return {size, size - second, size - third};
   const int64_t first = std::max<int64_t>(size, 2);
   return {first, first + second, first + third};
@@ -38,19 +38,21 @@ Tensor with_size(const Tensor& input, int64_t dim, int64_t size) {
 std::array<std::vector<Tensor>, kTraces> traced_inputs(const char* who, const std::vector<Tensor>& inputs,
                                                        const std::vector<DynamicDim>& dynamic) {
   std::array<std::vector<Tensor>, kTraces> traced = {inputs, inputs, inputs};
-  std::map<std::string, std::pair<int64_t, int64_t>> known_sizes;
+  std::map<std::string, std::pair<int64_t, std::array<int64_t, kTraces>>> known_sizes;
   for (const DynamicDim& each : dynamic) {
     RUSH_CHECK_VALUE(each.input < inputs.size(), who, ": there is no input ", each.input, " for the dimension '",
                      each.name, "', but ", inputs.size(), " inputs");
     const int64_t dim = wrap_dim(each.dim, inputs[each.input].dim(), who), size = inputs[each.input].size(dim);
     RUSH_CHECK_VALUE(size > 0, who, ": the dimension '", each.name, "' of input ", each.input,
                      " is empty in the example");
+    RUSH_CHECK_VALUE(each.multiple > 0 && size % each.multiple == 0, who, ": the dimension '", each.name, "' has size ",
+                     size, " in the example, no multiple of ", each.multiple);
     const auto number = static_cast<int64_t>(known_sizes.size() + 1);
-    const auto known = known_sizes.emplace(each.name, std::pair(size, number)).first->second;
+    const auto& known =
+        known_sizes.emplace(each.name, std::pair(size, traced_sizes(size, number, each.multiple))).first->second;
     RUSH_CHECK_VALUE(known.first == size, who, ": the dimension '", each.name, "' has sizes ", known.first, " and ",
                      size, " in the example");
-    const std::array<int64_t, kTraces> sizes = traced_sizes(size, known.second);
-    for (size_t i = 0; i < kTraces; ++i) traced[i][each.input] = with_size(traced[i][each.input], dim, sizes[i]);
+    for (size_t i = 0; i < kTraces; ++i) traced[i][each.input] = with_size(traced[i][each.input], dim, known.second[i]);
   }
   return traced;
 }
