@@ -205,6 +205,25 @@ std::vector<Case> operators() {
          return max_pool3d(volume, {1, 2, 2}) +
                 avg_pool3d(volume, {2, 2, 3}, {1}, {1, 0, 0}).narrow(2, 0, 2).narrow(3, 0, 1);
        }},
+      {"gates_and_classes",
+       [](auto& x, auto& y) {
+         const Tensor gates = glu(x), classes = one_hot((y.narrow(1, 0, 3).abs() * 3).to(kInt64).clamp_max(4), 5);
+         return gates.sum() + gates + classes.sum(2) +
+                addmm(y.narrow(1, 0, 3), y, y.narrow(1, 0, 3).t().matmul(y).t(), 0.5, 2);
+       }},
+      {"stretched_rows_and_volumes",
+       [](auto& x, auto& y) {
+         using nn::functional::interpolate, nn::functional::InterpolateFuncOptions;
+         const auto to = [](std::vector<int64_t> size, auto mode) {
+           return InterpolateFuncOptions().size(std::move(size)).mode(mode);
+         };
+         const Tensor volume = (x + y).view({x.size(0), 2, 2, 2, 3}), image = (x + y).unsqueeze(1);
+         return interpolate(x, to({9}, kNearest)).sum() +
+                interpolate(y.unsqueeze(0), to({9}, kLinear).align_corners(false)) +
+                interpolate(volume, to({3, 4, 5}, kTrilinear).align_corners(true)).sum({1, 2, 3, 4}).view({-1, 1, 1}) +
+                interpolate(image, to({4, 9}, kBicubic).align_corners(false)).squeeze(1) +
+                interpolate(volume, to({4, 4, 3}, kNearest)).mean();
+       }},
       {"small_integers",
        [](auto& x, auto& y) {
          const Tensor n = (x * 40).to(kInt8), m = (y * 40).to(kInt8), sum = (n + m - n * m).neg().pow(2);

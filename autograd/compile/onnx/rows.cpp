@@ -79,6 +79,10 @@ void cast(W& w, const char* /*node*/) { w.give(w.in(0, w.result().dtype)); }
 void with_alpha(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"alpha", w.real(1)}})); }
 void along_dim(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"axis", w.dim(1, 0)}})); }
 void gelu(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"approximate", w.text(1)}})); }
+void glu(W& w, const char* node) {
+  const Names halves = w.nodes("Split", {w.in(0)}, 2, {{"axis", w.dim(1, 0)}, {"num_outputs", 2}});
+  w.give(w.node(node, {halves[0], w.node("Sigmoid", {halves[1]})}));
+}
 void silu(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.node("Sigmoid", {w.in(0)})})); }
 void log_sigmoid(W& w, const char* node) { w.give(w.node("Neg", {w.node(node, {w.node("Neg", {w.in(0)})})})); }
 void hardsigmoid(W& w, const char* node) { w.give(w.node(node, {w.in(0)}, {{"alpha", 1.0 / 6}, {"beta", 0.5}})); }
@@ -137,6 +141,10 @@ std::string affine(W& w, const std::string& x, size_t weight, size_t bias) {
 }
 
 void linear(W& w, const char* /*node*/) { w.give(affine(w, w.in(0), 1, 2)); }
+
+void addmm(W& w, const char* node) {
+  w.give(w.node(node, {w.in(1), w.in(2), w.in(0)}, {{"alpha", w.real(4)}, {"beta", w.real(3)}}));
+}
 
 void gelu_perceptron(W& w, const char* node) {
   w.give(affine(w, w.node(node, {affine(w, w.in(0), 1, 2)}, {{"approximate", "tanh"}}), 3, 4));
@@ -247,7 +255,7 @@ void upsample(W& w, const char* mode) {
   Names inputs = {w.in(0), "", "", ""};
   if (!aligns && w.is_given(scale)) {
     std::vector<float> scales = {1, 1};
-    for (size_t d = 2; d < 4; ++d) {
+    for (size_t d = 2; d < static_cast<size_t>(w.dims(0)); ++d) {
       const double given = w.real(scale + d - 2), one_of = 1 / given, in = static_cast<double>(w.info(0).sizes[d]);
       scales.push_back(static_cast<float>(given));
       const auto out = static_cast<double>(w.result().sizes[d]);
@@ -397,6 +405,10 @@ void pad(W& w, const char* mode) {
 // ---- Indices
 
 void embedding(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.in(1)})); }
+void one_hot(W& w, const char* node) {
+  const std::string classes = w.integers(counted(static_cast<size_t>(w.integer(1))));
+  w.give(w.cast(w.node(node, {w.node("Unsqueeze", {w.in(0, kInt64), w.integers({-1})}), classes}), kBool, kInt64));
+}
 void gather(W& w, const char* node) { w.give(w.node(node, {w.in(0), w.in(2)}, {{"axis", w.dim(1, 0)}})); }
 
 // One list of indices, for one dimension; a mask ends the trace.
@@ -516,7 +528,7 @@ const std::vector<Row> kRows = {
     {"aten::softplus", softplus, "Softplus"}, {"aten::log_sigmoid_forward", log_sigmoid, "Softplus"},
     {"aten::hardsigmoid", hardsigmoid, "HardSigmoid"}, {"aten::alias", nothing}, {"aten::detach", nothing}, {"aten::clone", nothing},
     {"aten::_to_copy", cast}, {"aten::leaky_relu", with_alpha, "LeakyRelu"}, {"aten::elu", elu, "Elu"},
-    {"aten::gelu", gelu, "Gelu"}, {"aten::silu", silu, "Mul"}, {"aten::rsqrt", rsqrt, "Reciprocal"},
+    {"aten::gelu", gelu, "Gelu"}, {"aten::silu", silu, "Mul"}, {"aten::glu", glu, "Mul"}, {"aten::rsqrt", rsqrt, "Reciprocal"},
     {"aten::pow.Tensor_Scalar", power, "Pow"}, {"aten::clamp", clip, "Clip"}, {"aten::hardtanh", clip, "Clip"},
     {"aten::where.self", where, "Where"}, {"aten::masked_fill.Scalar", masked_fill, "Where"},
     {"aten::masked_fill.Tensor", masked_fill, "Where"},
@@ -524,13 +536,16 @@ const std::vector<Row> kRows = {
 
     {"aten::matmul", same, "MatMul"}, {"aten::mm", same, "MatMul"}, {"aten::bmm", same, "MatMul"},
     {"aten::mv", same, "MatMul"}, {"aten::dot", same, "MatMul"},
-    {"aten::linear", linear}, {"rush::gelu_perceptron", gelu_perceptron, "Gelu"},
+    {"aten::addmm", addmm, "Gemm"}, {"aten::linear", linear}, {"rush::gelu_perceptron", gelu_perceptron, "Gelu"},
     {"aten::lstm.input", recurrent, "LSTM"}, {"aten::gru.input", recurrent, "GRU"},
     {"aten::rnn_tanh.input", recurrent, "RNN"}, {"aten::rnn_relu.input", recurrent, "RNN"},
     {"aten::convolution", convolution}, {"aten::max_pool2d_with_indices", pool, "MaxPool"},
     {"aten::avg_pool2d", pool, "AveragePool"},
     {"aten::max_pool3d_with_indices", pool, "MaxPool"}, {"aten::avg_pool3d", pool, "AveragePool"}, {"aten::_adaptive_avg_pool2d", adaptive_avg_pool, "GlobalAveragePool"},
     {"aten::upsample_bilinear2d", upsample, "linear"}, {"aten::upsample_nearest2d", upsample, "nearest"},
+    {"aten::upsample_linear1d", upsample, "linear"}, {"aten::upsample_nearest1d", upsample, "nearest"},
+    {"aten::upsample_trilinear3d", upsample, "linear"}, {"aten::upsample_nearest3d", upsample, "nearest"},
+    {"aten::upsample_bicubic2d", upsample, "cubic"},
     {"aten::batch_norm", batch_norm, "BatchNormalization"},
     {"aten::native_layer_norm", layer_norm}, {"rush::add_layer_norm", add_layer_norm, "Add"},
     {"aten::native_group_norm", group_norm, "GroupNormalization"}, {"aten::_fused_rms_norm", rms_norm, "Div"},
@@ -546,7 +561,7 @@ const std::vector<Row> kRows = {
     {"aten::constant_pad_nd", pad, "constant"},
     {"aten::reflection_pad1d", pad, "reflect"}, {"aten::reflection_pad2d", pad, "reflect"},
     {"aten::replication_pad1d", pad, "edge"}, {"aten::replication_pad2d", pad, "edge"},
-    {"aten::embedding", embedding, "Gather"}, {"aten::gather", gather, "GatherElements"},
+    {"aten::embedding", embedding, "Gather"}, {"aten::one_hot", one_hot, "Equal"}, {"aten::gather", gather, "GatherElements"},
     {"aten::index_select", gather, "Gather"}, {"aten::index.Tensor", index, "Gather"},
     {"aten::arange", arange, "Range"}, {"aten::arange.start", arange, "Range"},
     {"aten::arange.start_step", arange, "Range"}, {"aten::zeros", filled, "Expand"}, {"aten::ones", filled, "Expand"},
