@@ -112,7 +112,7 @@ void Module::convert(const TensorOptions& target, bool non_blocking) {
     for (auto& item : *tensors) {
       if (!item->defined()) continue;
       const Tensor moved = converted(item.value());
-      if (moved.data_ptr() != item->data_ptr() || moved.scalar_type() != item->scalar_type()) item->set_data(moved);
+      if (!moved.is_alias_of(item.value())) item->set_data(moved);
       if (item->grad().defined()) item->mutable_grad() = converted(item->grad());
     }
   }

@@ -123,6 +123,22 @@ TEST_CASE("to converts floating point tensors in place, with their gradients") {
   CHECK(net->steps.is_meta());
 }
 
+TEST_CASE("to converts sparse buffers, and those without elements") {
+  struct Graph : Module {
+    Graph() {
+      register_buffer("adjacency", eye(3).to_sparse());
+      register_buffer("rows", eye(3).to_sparse_csr());
+      register_buffer("none", empty(0));
+    }
+  } graph;
+  const Tensor rows = graph.named_buffers()["rows"];
+  graph.to(kFloat64);
+  for (const Tensor& buffer : graph.buffers()) CHECK(buffer.scalar_type() == kFloat64);
+  CHECK(rows.to_dense().equal(eye(3, kFloat64)));
+  graph.to(kCPU);
+  CHECK(graph.buffers()[1].is_same(rows));
+}
+
 TEST_CASE("zero_grad drops gradients, or fills them") {
   Net net;
   net->forward(ones({4, 2})).sum().backward();
