@@ -76,7 +76,7 @@ Tensor LBFGS::flat_grad() const {
     Tensor grad = param.grad();
     if (grad.defined()) {
       check_gradient(grad, param, "LBFGS: the gradient of parameter ", i, " of group 0");
-      grad = grad.to(param.scalar_type());
+      grad = grad.to_dense().to(param.scalar_type());
     } else {
       grad = zeros_like(param);
     }

@@ -93,6 +93,23 @@ TEST_CASE("SparseAdam touches only the rows used") {
   CHECK_THROWS_AS(optim::SparseAdam({w}, optim::SparseAdamOptions(1).betas({1.0, 0.5})), ValueError);
 }
 
+TEST_CASE("LBFGS takes the same steps on sparse gradients as on dense ones") {
+  Tensors ends;
+  for (const bool sparse : {false, true}) {
+    const Tensor w = smooth({6, 3}).requires_grad_();
+    optim::LBFGS optimizer({w}, 0.5);
+    optimizer.step([&] {
+      optimizer.zero_grad();
+      const Tensor loss = embedding(w, longs({1, 4, 1}), -1, false, sparse).square().sum();
+      loss.backward();
+      return loss;
+    });
+    ends.push_back(w.detach());
+  }
+  CHECK_FALSE(close(ends[0], smooth({6, 3})));
+  CHECK(close(ends[0], ends[1]));
+}
+
 TEST_CASE("an embedding module with sparse gradients trains") {
   nn::Embedding layer(nn::EmbeddingOptions(50, 4).sparse(true).padding_idx(0));
   layer->to(kFloat64);
