@@ -228,7 +228,7 @@ std::string make_header(std::string_view dtype, bool fortran_order, IntArrayRef 
 }
 
 Array make_array(const char* who, const std::string& name, const Tensor& tensor) {
-  RUSH_CHECK_VALUE(tensor.defined() && detail::has_data(tensor), who, ": tensor '", name, "' has no data");
+  RUSH_CHECK_VALUE(detail::can_be_saved(tensor), who, ": tensor '", name, detail::kCannotBeSaved);
   const std::string_view dtype = traits_of(tensor.scalar_type()).npy;
   RUSH_CHECK_TYPE(!dtype.empty(), who, ": NumPy has no dtype for ", tensor.scalar_type(), " (tensor '", name, "')");
   // The transpose of a column-major matrix is row-major.

@@ -13,8 +13,8 @@ namespace rush::io {
 
 /// Writes `tensor` to `path`, byte for byte as numpy.save does: column-major ("Fortran order") where that is how it
 /// lies in memory, else row-major. The old file or the whole new one is there, never a part. Throws ValueError for a
-/// tensor that is undefined or has no data, TypeError for bfloat16, which NumPy lacks, and IOError if the file cannot
-/// be written.
+/// tensor that is undefined, sparse or has no data, TypeError for bfloat16, which NumPy lacks, and IOError if the file
+/// cannot be written.
 void save_npy(const std::string& path, const Tensor& tensor);
 
 /// The array of `path` as a new CPU tensor, with the strides of its order in the file. The file is taken for hostile.

@@ -79,8 +79,7 @@ void save_pt_values(const std::string& path, const NamedValues& values) {
     if (is_dict) put_text(pickle, name);
     if (value.is<Tensor>()) {
       const Tensor& tensor = value.as<Tensor>();
-      RUSH_CHECK_VALUE(tensor.defined() && detail::has_data(tensor) && tensor.layout() == kStrided, "save_pt: '", name,
-                       "' is undefined, sparse or has no data");
+      RUSH_CHECK_VALUE(detail::can_be_saved(tensor), "save_pt: '", name, detail::kCannotBeSaved);
       put_tensor(pickle, tensor, tensors.size());
       tensors.push_back(tensor);
     } else {

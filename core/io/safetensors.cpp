@@ -252,7 +252,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors, cons
                       Checksum checksum) {
   std::vector<Entry> entries;
   for (const auto& [name, tensor] : tensors) {
-    RUSH_CHECK_VALUE(tensor.defined() && detail::has_data(tensor), "save_safetensors: tensor '", name, "' has no data");
+    RUSH_CHECK_VALUE(detail::can_be_saved(tensor), "save_safetensors: tensor '", name, detail::kCannotBeSaved);
     entries.push_back({name, tensor.scalar_type(), tensor.sizes().vec(), 0, 0});
   }
   // The last of the narrowest: it ends the file.

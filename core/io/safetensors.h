@@ -24,8 +24,8 @@ enum class Checksum { None, Crc32 };
 
 /// Writes the tensors, row-major, to `path`: the old file or the whole new one is there, never a part. Tensors that
 /// share memory are written out one by one. Dtypes: all but complex128. Throws ValueError for a name that is given
-/// twice, is not UTF-8 or is "__metadata__", and for an undefined tensor or one without data; TypeError for a dtype
-/// that the format lacks; IOError if the file cannot be written.
+/// twice, is not UTF-8 or is "__metadata__", and for a tensor that is undefined, sparse or without data; TypeError for
+/// a dtype that the format lacks; IOError if the file cannot be written.
 void save_safetensors(const std::string& path, const NamedTensors& tensors, const Metadata& metadata = {},
                       Checksum checksum = Checksum::None);
 

@@ -214,6 +214,7 @@ TEST_CASE("npy: what NumPy cannot hold is refused, and the old file stays") {
   CHECK_THROWS_AS(save_npy(path, rush::ones(2, rush::kBFloat16)), rush::TypeError);
   CHECK_THROWS_AS(save_npy(path, Tensor()), rush::ValueError);
   CHECK_THROWS_AS(save_npy(path, rush::empty({2}, rush::kMeta)), rush::ValueError);
+  CHECK_THROWS_AS(save_npy(path, rush::ones({2}).to_sparse()), rush::ValueError);
   CHECK_THROWS_AS(save_npz(path, {{"a", rush::ones(2)}, {"a", rush::ones(2)}}), rush::ValueError);
   CHECK_THROWS_AS(save_npz(path, {{"a", rush::ones(2)}, {"b", rush::ones(2, rush::kBFloat16)}}), rush::TypeError);
   CHECK_THROWS_AS(save_npz(path, {{std::string(70000, 'x'), rush::ones(2)}}), rush::ValueError);

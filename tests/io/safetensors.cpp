@@ -146,6 +146,8 @@ TEST_CASE("safetensors: what cannot be saved is refused and leaves the old file"
   CHECK_THROWS_AS(save_safetensors(path, {{"__metadata__", t}}), rush::ValueError);
   CHECK_THROWS_AS(save_safetensors(path, {{"x", Tensor()}}), rush::ValueError);
   CHECK_THROWS_AS(save_safetensors(path, {{"x", rush::empty({2}, rush::kMeta)}}), rush::ValueError);
+  CHECK_THROWS_WITH_AS(save_safetensors(path, {{"x", t.to_sparse()}}), doctest::Contains("'x' is undefined, sparse"),
+                       rush::ValueError);
   CHECK_THROWS_AS(save_safetensors(path, {{"not UTF-8: \xff", t}}), rush::ValueError);
   CHECK_THROWS_AS(save_safetensors(path, {{"x", t}}, {{"k", "\xff"}}), rush::ValueError);
   CHECK_THROWS_AS(save_safetensors(path, {{"x", rush::empty({2}, rush::kComplex128)}}), rush::TypeError);
