@@ -25,6 +25,16 @@ Tensor off_diagonal(const Tensor& t) {
   return t.masked_fill(eye(t.size(-1), TensorOptions(kBool).device(t.device())), 0);
 }
 
+// Complex vectors V are unique up to their phases. `turned` is V^H GV: the imaginary parts of its diagonal are the
+// derivatives of the loss by the phases.
+void check_phases(const char* op, const Tensor& turned) {
+  if (!turned.is_complex() || turned.is_meta()) return;
+  const Tensor by_vectors = turned.detach(), by_phases = imag(by_vectors.diagonal(0, -2, -1)).abs();
+  RUSH_CHECK(by_phases.le((linalg_matrix_norm(by_vectors) + 1).unsqueeze(-1) * 1e-2).all().item<bool>(), op,
+             ": the loss depends on the phases of complex vectors, which are arbitrary, so it has no derivative; "
+             "compute it from what does not depend on them, such as absolute values or products V V^H");
+}
+
 // For a tall A = Q R: d A = (GQ + Q M) R^-H with M the Hermitian matrix whose upper triangle is GR R^H - Q^H GQ's. Of a
 // wide A = Q (R1 R2) the right part is Q^H times A's own: its gradient is Q GR2, and adds A2 GR2^H to GQ.
 struct LinalgQrBackward final : Node {
@@ -77,7 +87,9 @@ struct LinalgEighBackward final : Node {
     const Tensor v = vectors.get();
     if (!g[1].defined()) return {(v * g[0].unsqueeze(-2)).matmul(adjoint(v))};
     // The vectors stay orthonormal, so only the skew part of V^H GV moves them.
-    Tensor inner = off_diagonal(skew(adjoint(v).matmul(g[1])) / (gaps(values.get()) * 2));
+    const Tensor turned = adjoint(v).matmul(g[1]);
+    check_phases("linalg_eigh", turned);
+    Tensor inner = off_diagonal(skew(turned) / (gaps(values.get()) * 2));
     if (g[0].defined()) inner = inner + g[0].diag_embed();
     return {v.matmul(inner).matmul(adjoint(v))};
   }
@@ -96,6 +108,7 @@ struct LinalgEigBackward final : Node {
     Tensor inner;
     if (g[1].defined()) {
       const Tensor turned = vh.matmul(g[1]);
+      check_phases("linalg_eig", turned);
       const Tensor lengths = rush::real(turned.diagonal(0, -2, -1)).unsqueeze(-2);
       inner = off_diagonal((turned - vh.matmul(v * lengths)) / gaps(values.get()).conj());
     }
@@ -152,15 +165,21 @@ struct LinalgSvdBackward final : Node {
     if (!grad_u.defined() && !grad_vh.defined()) return {(U * g[1].unsqueeze(-2)).matmul(Vh)};
 
     const Tensor row = S.unsqueeze(-2), column = S.unsqueeze(-1);
-    Tensor inner;
-    if (grad_u.defined()) inner = skew(adjoint(U).matmul(grad_u)) * row;
-    if (grad_vh.defined()) inner = plus(inner, column * skew(Vh.matmul(adjoint(grad_vh))));
+    Tensor turned_u, turned_v, inner;
+    if (grad_u.defined()) {
+      turned_u = adjoint(U).matmul(grad_u);
+      inner = skew(turned_u) * row;
+    }
+    if (grad_vh.defined()) {
+      turned_v = Vh.matmul(adjoint(grad_vh));
+      inner = plus(inner, column * skew(turned_v));
+    }
+    check_phases("linalg_svd", plus(turned_u, turned_v));
     inner = off_diagonal(inner / gaps(S * S));
     if (g[1].defined()) inner = inner + g[1].diag_embed();
     if (U.is_complex() && grad_u.defined()) {
       // The phase of a pair of vectors, which real ones lack, is taken to move with U alone.
-      const Tensor turned = skew(adjoint(U).matmul(grad_u));
-      inner = inner + (turned.diagonal(0, -2, -1) / (S * 2)).diag_embed();
+      inner = inner + (skew(turned_u).diagonal(0, -2, -1) / (S * 2)).diag_embed();
     }
     Tensor grad = U.matmul(inner).matmul(Vh);
     if (U.size(-2) > k && grad_u.defined()) {

@@ -144,6 +144,14 @@ TEST_CASE("linalg_eig: derivatives of what does not depend on phases") {
   check_gradients([](const Tensors& t) { return Tensors{linalg_eigvals(t[0])}; }, {full_rank_leaf({3, 3}, 0.5)});
 }
 
+TEST_CASE("linalg: what depends on the phases of complex vectors has no derivative") {
+  const Tensor a = complex_leaf({2, 3, 3});
+  const auto [u, s, vh] = linalg_svd(a);
+  for (const Tensor& vectors : {std::get<1>(linalg_eigh(a + adjoint(a))), std::get<1>(linalg_eig(a)), u, vh}) {
+    CHECK_THROWS_WITH_AS(real(vectors).sum().backward(), doctest::Contains("phases"), Error);
+  }
+}
+
 TEST_CASE("linalg_svd: orthonormal on both sides, descending values") {
   for (const ScalarType dtype : kTypes) {
     CAPTURE(dtype);
