@@ -1,9 +1,11 @@
 #include "core/ops/nn/linear.h"
 
 #include "autograd/derivatives/register.h"
+#include "autograd/derivatives/sparse/sparse.h"
 #include "autograd/grad_mode.h"
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/fused.h"
+#include "core/ops/sparse/sparse_parts.h"
 
 namespace rush {
 
@@ -39,6 +41,6 @@ struct LinearBackward final : Node {
 
 }  // namespace
 
-void register_linear_derivatives(Registry& r) { derive<ops::linear, LinearBackward>(r); }
+void register_linear_derivatives(Registry& r) { derive_dense<ops::linear, LinearBackward, native::linear_sparse>(r); }
 
 }  // namespace rush

@@ -4,6 +4,12 @@
 
 namespace rush {
 
+template <class T>
+bool is_sparse_tensor(const T& argument) {
+  if constexpr (std::is_same_v<T, Tensor>) return argument.layout() != kStrided;
+  return false;
+}
+
 // The Autograd kernel of an operator that has a derivative for dense tensors, and for sparse ones is made of operators
 // that have theirs.
 template <auto& op, class NodeT, auto sparse_body>
@@ -12,7 +18,8 @@ struct DeriveDense;
 template <class... Args, Op<Tensor(const Tensor&, Args...)>& op, class NodeT, auto sparse_body>
 struct DeriveDense<op, NodeT, sparse_body> {
   static Tensor call(const Tensor& self, Args... args) {
-    if (self.layout() != kStrided) return sparse_body(self, std::forward<Args>(args)...);
+    if ((is_sparse_tensor(self) || ... || is_sparse_tensor(args)))
+      return sparse_body(self, std::forward<Args>(args)...);
     return Derive<op, NodeT>::call(self, std::forward<Args>(args)...);
   }
 };

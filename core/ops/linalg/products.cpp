@@ -128,9 +128,10 @@ static Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dim
 // Note [When matmul folds]
 // A batch (..., n, k) times one matrix (k, m) is one product of (... n, k) by (k, m), provided that the leading
 // dimensions can be seen as one without a copy. It is also folded when the matrix requires a gradient: the gradient of
-// a batched product would first hold a matrix for every element of the batch, only to be summed.
+// a batched product would first hold a matrix for every element of the batch, only to be summed. A sparse matrix cannot
+// be expanded, so it is always folded, also where it stands before the batch.
 static bool folds(const Tensor& batch, const Tensor& matrix) {
-  if (matrix.requires_grad() || batch.numel() == 0) return true;
+  if (matrix.requires_grad() || batch.numel() == 0 || matrix.layout() != kStrided) return true;
   return view_strides(batch.sizes(), batch.strides(), {batch.numel() / batch.sizes().back(), batch.sizes().back()})
       .has_value();
 }
@@ -170,6 +171,7 @@ static Tensor matmul(const Tensor& self, const Tensor& other) {
     return other.dim() == 1 ? self.dot(other) : self.unsqueeze(0).mm(other).squeeze(0);
   }
   if (other.dim() <= 2 && folds(self, other)) return matmul_folded(self, other);
+  if (self.dim() == 2 && self.layout() != kStrided) return matmul_folded(other.mT(), self.t()).mT();
   return matmul_batched(self, other);
 }
 

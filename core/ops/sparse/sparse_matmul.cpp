@@ -1,6 +1,7 @@
 // Products with sparse matrices. All layouts are multiplied as CSR.
 #include "core/ops/basic.h"
 #include "core/ops/linalg/factors.h"
+#include "core/ops/nn/linear.h"
 #include "core/ops/register.h"
 #include "core/ops/sparse/sparse_kernels.h"
 #include "core/ops/sparse/sparse_parts.h"
@@ -114,6 +115,11 @@ static Tensor sparse_sampled_addmm(const Tensor& self, const Tensor& mat1, const
   return with_values(self, values);
 }
 
+Tensor linear_sparse(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
+  const Tensor product = input.matmul(weight.t());
+  return bias ? product + *bias : product;
+}
+
 }  // namespace native
 
 void register_sparse_matmul_ops(Registry& r) {
@@ -121,6 +127,7 @@ void register_sparse_matmul_ops(Registry& r) {
   r.sparse(ops::mv, native::sparse_mv);
   r.sparse(ops::addmm, native::sparse_addmm);
   r.sparse(ops::addmm_, native::sparse_addmm_);
+  r.sparse(ops::linear, native::linear_sparse);
   r.composite(ops::_sparse_mm, native::same_as<ops::mm>);
   r.composite(ops::_sparse_addmm, native::same_as<ops::addmm>);
   r.sparse(ops::sparse_sampled_addmm, native::sparse_sampled_addmm);

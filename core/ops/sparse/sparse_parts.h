@@ -60,6 +60,8 @@ Tensor from_coo(const Tensor& tensor, Layout layout, IntArrayRef blocks, const c
 // sum of a sparse tensor, made of operators that have derivatives.
 Tensor sum_sparse(const Tensor& self, std::optional<ScalarType> dtype);
 Tensor sum_sparse_dim(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype);
+// linear of a sparse input or weight, likewise.
+Tensor linear_sparse(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias);
 }  // namespace native
 
 }  // namespace rush

@@ -124,6 +124,12 @@ TEST_CASE("sparse by dense, by vector and by sparse") {
         CHECK(close(mv(x, v), mv(a, v), tolerance));
         CHECK(close(matmul(x, v), mv(a, v), tolerance));
         CHECK(close(mm(x.t(), left.t()), mm(a.t(), left.t()), tolerance));
+        const Tensor batch = smooth({2, 3, m, k}, dtype), rows = smooth({m, k}, dtype, 2);
+        CHECK(close(matmul(x, batch.mT()), matmul(a, batch.mT()), tolerance));
+        CHECK(close(matmul(batch, x.t()), matmul(batch, a.t()), tolerance));
+        CHECK(close(matmul(batch.mT().contiguous().mT(), x.t()), matmul(batch, a.t()), tolerance));
+        CHECK(close(linear(batch, x, smooth({n}, dtype)), linear(batch, a, smooth({n}, dtype)), tolerance));
+        CHECK(close(linear(x, rows, smooth({m}, dtype)), linear(a, rows, smooth({m}, dtype)), tolerance));
         const Tensor product = mm(x, in_layout(s, layout));
         CHECK(product.layout() == (is_blocked(layout) ? kSparseCsr : layout));
         CHECK(close(product, mm(a, s), tolerance));
@@ -363,6 +369,12 @@ TEST_CASE_TEMPLATE("derivatives of products", Of, RUSH_EACH_LAYOUT) {
                            [](const Tensor& x, const Tensors& in) { return mm(in[0], x); });
     check_sparse_gradients(pattern, layout, {leaf({k})},
                            [](const Tensor& x, const Tensors& in) { return mv(x, in[0]); });
+    check_sparse_gradients(pattern, layout, {leaf({2, k, m})},
+                           [](const Tensor& x, const Tensors& in) { return matmul(x, in[0]); });
+    check_sparse_gradients(pattern, layout, {leaf({m, k}), leaf({m}, 1)},
+                           [](const Tensor& x, const Tensors& in) { return linear(x, in[0], in[1]); });
+    check_sparse_gradients(pattern, layout, {leaf({2, k})},
+                           [](const Tensor& x, const Tensors& in) { return linear(in[0], x); });
     check_sparse_gradients(pattern, layout, {leaf({n, m}), leaf({k, m}, 1)},
                            [](const Tensor& x, const Tensors& in) { return sparse::addmm(in[0], x, in[1], 0.5, 2); });
     check_sparse_gradients(pattern, layout, {}, [&](const Tensor& x, const Tensors&) { return mm(x, other); });
