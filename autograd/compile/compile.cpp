@@ -15,6 +15,7 @@
 #include "autograd/compile/trace_changes.h"
 #include "autograd/compile/tracer.h"
 #include "autograd/grad_mode.h"
+#include "autograd/saved_tensors_hooks.h"
 #include "core/environment_flag.h"
 #include "core/error/warning.h"
 #include "core/graphs/graph.h"
@@ -368,6 +369,14 @@ CompiledFunction& CompiledFunction::operator=(CompiledFunction&&) noexcept = def
 std::vector<Tensor> CompiledFunction::call(const Function& function, const std::vector<Tensor>& inputs) {
   if (Tracer::current() || Replay::is_running()) return function(inputs);  // a part of the function that is traced
   if (state_->is_given_up) return function(inputs);
+  // A trace would save other tensors than its program, and its backward pass would note what the hooks do.
+  if (autograd::SavedTensorsHooks::current()) {
+    RUSH_WARN_ONCE(
+        "compile: a function runs as it stands within autograd::checkpoint or SavedTensorsHooks, which take the "
+        "tensors "
+        "that it saves");
+    return function(inputs);
+  }
   State::Entry& entry = state_->entry_for(inputs);
   if (entry.is_in_doubt()) return state_->trace(function, inputs, entry);
   ++entry.runs;

@@ -281,6 +281,21 @@ TEST_CASE("a checkpointed block ends the trace: it is computed again, with the s
   CHECK(trained(true).equal(trained(false)));
 }
 
+TEST_CASE("a function that was compiled within a checkpoint has the gradients of any input") {
+  manual_seed(3);
+  nn::Linear net(4, 4);
+  const auto fn = [&](const Tensor& x) { return nn::functional::dropout(net->forward(x).tanh()).exp(); };
+  auto compiled = compile(fn);
+  const Tensor first = randn({3, 4}).requires_grad_(), second = randn({3, 4}).requires_grad_();
+  for (const Tensor& x : {first, first, first, second}) {
+    const auto gradient = [&](const std::function<Tensor(const Tensor&)>& of) {
+      manual_seed(5);
+      return autograd::grad({autograd::checkpoint(of, x).sum()}, {x})[0];
+    };
+    CHECK(gradient([&](const Tensor& in) { return compiled(in); }).equal(gradient(fn)));
+  }
+}
+
 TEST_CASE("a step takes the gradients that another function left") {
   const auto trained = [](bool is_compiled) {
     manual_seed(3);
