@@ -76,10 +76,10 @@ struct SiluBackwardBackward final : FromInputs {  // (s (1 + x (1 - s)))' = s (1
   Tensors apply(const Tensors& g) override {
     const Tensor x = other.get();
     Tensors grads(2);
-    if (needs(0)) grads[0] = ops::silu_backward(g[0], x);
+    if (needs(0)) grads[0] = ops::silu_backward(g[0], conj_of(x));
     if (needs(1)) {
       const Tensor s = x.sigmoid();
-      grads[1] = conj_of(self.get()) * g[0] * conj_of(s * (1 - s) * (2 + x * (1 - 2 * s)));
+      grads[1] = self.get() * conj_of(g[0] * s * (1 - s) * (2 + x * (1 - 2 * s)));
     }
     return grads;
   }

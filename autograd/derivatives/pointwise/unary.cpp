@@ -77,15 +77,16 @@ RUSH_BY_RESULT(SigmoidBackward) { return sigmoid_backward(g, y); }
 struct SigmoidBackwardBackward final : FromInputs {  // of g y (1 - y): y (1 - y), g (1 - 2 y)
   Tensors apply(const Tensors& g) override {
     const Tensor y = other.get();
-    return {needs(0) ? sigmoid_backward(g[0], y) : Tensor(),
-            needs(1) ? g[0] * conj_of(self.get()) * (1 - 2 * y) : Tensor()};
+    return {needs(0) ? sigmoid_backward(g[0], conj_of(y)) : Tensor(),
+            needs(1) ? conj_of(g[0] * (1 - 2 * y)) * self.get() : Tensor()};
   }
 };
 RUSH_BY_RESULT(TanhBackward) { return tanh_backward(g, y); }
 struct TanhBackwardBackward final : FromInputs {  // of g (1 - y^2): 1 - y^2, -2 g y
   Tensors apply(const Tensors& g) override {
     const Tensor y = other.get();
-    return {needs(0) ? tanh_backward(g[0], y) : Tensor(), needs(1) ? g[0] * conj_of(self.get()) * y * -2 : Tensor()};
+    return {needs(0) ? tanh_backward(g[0], conj_of(y)) : Tensor(),
+            needs(1) ? conj_of(g[0] * y) * self.get() * -2 : Tensor()};
   }
 };
 struct LogitBackward final : ParametersBackward<ops::logit_backward, std::optional<double>> {};

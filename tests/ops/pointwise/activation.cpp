@@ -96,6 +96,12 @@ TEST_CASE("activation: derivatives, twice") {
   }
 }
 
+TEST_CASE("activation: derivatives of complex numbers, twice") {
+  for (Tensor (*fn)(const Tensor&) : {&rush::tanh, &rush::sigmoid, &rush::silu}) {
+    check_gradients([=](const Tensors& in) { return Tensors{fn(in[0])}; }, {complex_leaf({5})});
+  }
+}
+
 TEST_CASE("activation: in place, with the derivative of what was overwritten") {
   using Inplace = Tensor& (*)(Tensor&);
   const std::pair<Inplace, Tensor (*)(const Tensor&)> pairs[] = {
