@@ -128,8 +128,9 @@ Tensor sum_to_size(const Tensor& self, IntArrayRef size) {
     if (d < lead || (size[d - lead] == 1 && self.sizes()[d] != 1)) dims.push_back(static_cast<int64_t>(d));
   }
   if (dims.empty()) return self;
-  const Tensor kept = ops::sum_dim(self, IntArrayRef(dims), true, std::nullopt);
-  return lead == 0 ? kept : kept.view(size);
+  const bool has_views = self.layout() == kStrided;
+  const Tensor summed = ops::sum_dim(self, IntArrayRef(dims), lead == 0 || has_views, std::nullopt);
+  return summed.sizes() == size ? summed : summed.view(size);
 }
 
 void register_reduce_ops(Registry& r) {

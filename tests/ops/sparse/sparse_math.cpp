@@ -348,7 +348,10 @@ TEST_CASE_TEMPLATE("derivatives of sums and products of elements", Of, RUSH_EACH
   check_sparse_gradients(pattern, layout, {leaf({4, 6})},
                          [](const Tensor& s, const Tensors& in) { return s.sub(in[0], 3); });
   check_sparse_gradients(pattern, layout, {}, [&](const Tensor& s, const Tensors&) { return s.add(y, 2) * s; });
-  check_sparse_gradients(pattern, layout, {leaf({4, 6})}, [](const Tensor& s, const Tensors& in) { return s * in[0]; });
+  for (const DimVector& sizes : {DimVector{4, 6}, {4, 1}, {6}, {}}) {
+    check_sparse_gradients(pattern, layout, {leaf(sizes)},
+                           [](const Tensor& s, const Tensors& in) { return s * in[0]; });
+  }
   check_sparse_gradients(pattern, layout, {}, [&](const Tensor& s, const Tensors&) { return s * y * 3 / 2; });
   check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s.sum().square(); });
   check_sparse_gradients(pattern, layout, {}, [](const Tensor& s, const Tensors&) { return s.sum(0); });
