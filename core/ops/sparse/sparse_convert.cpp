@@ -195,8 +195,8 @@ SparseTarget check_target(const Tensor& self, std::optional<Layout> layout, Opti
                           std::optional<int64_t> dense_dim) {
   SparseTarget target{layout.value_or(kSparse), {1, 1}, dense_dim.value_or(0)};
   RUSH_CHECK_VALUE(target.layout != kStrided, "to_sparse: strided is not a sparse layout; use to_dense");
-  RUSH_CHECK_VALUE(is_blocked(target.layout) == blocksize.has_value(), "to_sparse: a blocksize goes with the layouts ",
-                   kSparseBsr, " and ", kSparseBsc, ", the layout is ", target.layout);
+  RUSH_CHECK_VALUE(is_blocked(target.layout) == blocksize.has_value(), "to_sparse: the layout ", target.layout,
+                   blocksize ? " has no blocks: leave out the blocksize" : " has blocks: give a blocksize");
   if (blocksize) {
     RUSH_CHECK_VALUE(blocksize->size() == 2 && (*blocksize)[0] > 0 && (*blocksize)[1] > 0,
                      "to_sparse: blocksize must be two positive numbers, got ", *blocksize);

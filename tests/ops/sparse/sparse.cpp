@@ -107,6 +107,12 @@ TEST_CASE("every layout goes into every other and back") {
   }
 }
 
+TEST_CASE("a blocksize is for the layouts that have blocks") {
+  const Tensor dense = patterned(4, 6);
+  CHECK_THROWS_WITH_AS(dense.to_sparse(kSparseBsr), doctest::Contains("give a blocksize"), ValueError);
+  CHECK_THROWS_WITH_AS(dense.to_sparse(kSparseCsr, {2, 2}), doctest::Contains("leave out the blocksize"), ValueError);
+}
+
 TEST_CASE("compressed tensors have sorted parts") {
   const Tensor dense = tensor({{0.0, 1.0, 2.0}, {0.0, 0.0, 0.0}, {3.0, 0.0, 4.0}}, kFloat64);
   const Tensor csr = dense.to_sparse_csr(), csc = dense.to_sparse_csc();
