@@ -8,7 +8,10 @@ namespace rush::autograd {
 
 /// How checkpoint() runs its function the second time.
 struct CheckpointOptions {
-  bool preserve_rng_state = true;  // the second run draws the random numbers of the first
+  /// The second run draws the random numbers of the first. Where other threads draw from the same default generator
+  /// meanwhile, it cannot, and gradients are wrong without an error, as in PyTorch: let `fn` draw from a generator that
+  /// it makes itself, of a fixed seed.
+  bool preserve_rng_state = true;
 };
 
 // Note [Checkpointing]
