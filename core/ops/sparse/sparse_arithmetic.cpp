@@ -160,9 +160,10 @@ static Tensor div_sparse(const Tensor& self, const Tensor& other) {
 
 template <auto op>
 static Tensor& in_place_of(Tensor& self, const Tensor& other) {
-  RUSH_CHECK_VALUE(!is_dense(self), "a sparse result cannot be written to a dense tensor in place");
+  const char* const name = op == mul_sparse ? "mul_" : "div_";
+  RUSH_CHECK_VALUE(!is_dense(self), name, ": a sparse result cannot be written to a dense tensor in place");
   const Tensor result = op(self, other);
-  check_result_type(op == mul_sparse ? "mul_" : "div_", result.scalar_type(), self.scalar_type());
+  check_result_type(name, result.scalar_type(), self.scalar_type());
   replace_parts(self, result.to(self.scalar_type()));
   return self;
 }

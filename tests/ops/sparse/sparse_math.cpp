@@ -100,7 +100,7 @@ TEST_CASE("products of sparse tensors with numbers, dense and sparse ones") {
     scaled.mul_(3).div_(2);
     CHECK(close(scaled, a * 1.5));
     CHECK_THROWS_AS(x / y, ValueError);
-    CHECK_THROWS_AS(d.clone().mul_(x), ValueError);
+    CHECK_THROWS_WITH_AS(d.clone().mul_(x), doctest::Contains("mul_: "), ValueError);
     CHECK_THROWS_AS(x * smooth({6, 7}), ValueError);
   }
   CHECK(close(with_duplicates(a.to_sparse()) * b.to_sparse(), a * b));
