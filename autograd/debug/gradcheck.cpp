@@ -54,6 +54,9 @@ void check_inputs(const Tensors& inputs) {
   for (const Tensor& input : inputs) {
     if (!input.defined() || !input.requires_grad()) continue;
     any = true;
+    RUSH_CHECK_VALUE(input.layout() == kStrided,
+                     "gradcheck: an input that requires a gradient is sparse; make it of an input of its values in the "
+                     "function");
     RUSH_CHECK_TYPE(input.scalar_type() == kFloat64 || input.scalar_type() == kComplex128,
                     "gradcheck: inputs must be float64 or complex128, got ", input.scalar_type());
     for (size_t d = 0; d < input.sizes().size(); ++d) {
@@ -106,7 +109,13 @@ std::vector<Doubles> central_difference(const TensorFunction& fn, const Tensors&
     Doubles moved = original;
     for (size_t j = 0; j < moved.size(); ++j) moved[j] += step * direction[j];
     set_elements(input, moved);
-    const Tensors outputs = values(fn, inputs);
+    Tensors outputs;
+    try {
+      outputs = values(fn, inputs);
+    } catch (...) {
+      set_elements(input, original);
+      throw;
+    }
     set_elements(input, original);
     return outputs;
   };
@@ -165,7 +174,7 @@ void check_input(const TensorFunction& fn, const Tensors& inputs, size_t i, cons
 
 // The same values with the dimensions' order in memory reversed, and every second element unused.
 Tensor laid_out_anew(const Tensor& tensor) {
-  if (!tensor.defined() || !is_differentiable(tensor.scalar_type())) return tensor;
+  if (!tensor.defined() || !is_differentiable(tensor.scalar_type()) || tensor.layout() != kStrided) return tensor;
   std::vector<int64_t> sizes(tensor.sizes().begin(), tensor.sizes().end());
   std::reverse(sizes.begin(), sizes.end());
   sizes.push_back(2);

@@ -25,8 +25,8 @@ using TensorFunction = std::function<Tensors(const Tensors&)>;
 /// Compares the gradients of `fn` with respect to the inputs that require one with central differences, then once more
 /// with transposed inputs and gradients of the outputs that skip memory. Inputs are float64 or complex128, of which
 /// real and imaginary parts count as numbers of their own, and of any strides, but no two elements of one may share
-/// memory; outputs of integer dtypes are passed over. Returns true, or throws Error naming the output, the input, the
-/// number (where it is not in fast mode) and both values. torch.autograd.gradcheck.
+/// memory; sparse ones require no gradient. Outputs of integer dtypes are passed over. Returns true, or throws Error
+/// naming the output, the input, the number (where it is not in fast mode) and both values. torch.autograd.gradcheck.
 bool gradcheck(const TensorFunction& fn, const Tensors& inputs, const GradcheckOptions& options = {});
 
 /// The same for the gradients' own gradients: gradcheck of (inputs, grad_outputs) -> gradients of the inputs, at random

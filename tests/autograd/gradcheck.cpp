@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <stdexcept>
+
 #include "rushlight.h"
 
 using namespace rush;
@@ -145,4 +147,24 @@ TEST_CASE("gradcheck refuses what it cannot check") {
   const auto integers = [](const Tensors& inputs) { return Tensors{inputs[0].to(kInt64)}; };
   CHECK_THROWS_WITH_AS(gradcheck(integers, {ones({2}, kFloat64).requires_grad_()}),
                        doctest::Contains("no differentiable output"), ValueError);
+  CHECK_THROWS_WITH_AS(gradcheck(same, {eye(2, kFloat64).to_sparse().requires_grad_()}), doctest::Contains("is sparse"),
+                       ValueError);
+}
+
+TEST_CASE("gradcheck takes sparse inputs that require no gradient") {
+  const Tensor sparse = eye(2, kFloat64).to_sparse(), x = ones({2, 2}, kFloat64).requires_grad_();
+  const auto product = [](const Tensors& in) { return Tensors{in[0].mm(in[1])}; };
+  CHECK(gradcheck(product, {sparse, x}));
+  CHECK(gradgradcheck(product, {sparse.to_sparse_csr(), x}));
+}
+
+TEST_CASE("gradcheck leaves the inputs as they were when the function throws") {
+  const Tensor x = ones({2}, kFloat64).requires_grad_();
+  int calls = 0;
+  const auto fails = [&](const Tensors& in) {
+    if (++calls == 2) throw std::runtime_error("the second call");
+    return Tensors{in[0] * 2};
+  };
+  CHECK_THROWS_AS(gradcheck(fails, {x}), std::runtime_error);
+  CHECK(x.detach().equal(ones({2}, kFloat64)));
 }
