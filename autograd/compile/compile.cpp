@@ -372,9 +372,8 @@ std::vector<Tensor> CompiledFunction::call(const Function& function, const std::
   // A trace would save other tensors than its program, and its backward pass would note what the hooks do.
   if (autograd::SavedTensorsHooks::current()) {
     RUSH_WARN_ONCE(
-        "compile: a function runs as it stands within autograd::checkpoint or SavedTensorsHooks, which take the "
-        "tensors "
-        "that it saves");
+        "compile: a function runs as it stands within autograd::checkpoint or SavedTensorsHooks, which take the ",
+        "tensors that it saves");
     return function(inputs);
   }
   State::Entry& entry = state_->entry_for(inputs);
