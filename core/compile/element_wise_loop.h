@@ -14,7 +14,8 @@ namespace rush {
 // Note [Row loops]
 // A loop may have steps that reduce the rows of a place, such as the sum in softmax: its output has one element for
 // each row, and later steps read it beside the row's elements, or compute with rows' elements alone. The rows lie in
-// dimension 0 of the loop, which is merged with no other; the inputs of these steps are contiguous tensors.
+// dimension 0 of the loop, which is merged with no other; the inputs of these steps are contiguous tensors. Where all
+// elements are reduced to one, the loop has one row of them.
 //
 // A backend adds up a row in the order of its own reductions, so that a compiled function gives its bits. On the CPU
 // the steps go through a block of whole rows one after another, Note [Fused loops on the CPU]. On a GPU they are cut
