@@ -12,11 +12,10 @@ namespace rush::cuda::jit {
 // functors are the library's own (Note [Functors compiled at run time]), and what one leaves for the next is rounded to
 // its dtype, as it is on its way through memory; nor may a product of one be contracted with a sum of the next, or be
 // shared with another functor's, which then contracts it no more. So the results are those of the kernels one after
-// another, bit for bit. A thread takes as many neighbours along the
-// innermost dimension as 16 bytes of its narrowest operand hold, where all operands lie on such boundaries, and one
-// otherwise; and of the next dimension several, see Note [Positions of a channel]. Profilers show a kernel by what it
-// consists of, such as "fused_mul_add_relu". Sizes and strides are parameters: one compilation serves all batches, and
-// the cache of cubins later runs.
+// another, bit for bit. A thread takes as many neighbours along the innermost dimension as 16 bytes of its narrowest
+// operand hold, where all operands lie on such boundaries, and one otherwise; and of the next dimension several, see
+// Note [Positions of a channel]. Profilers show a kernel by what it consists of, such as "fused_mul_add_relu". Sizes
+// and strides are parameters: one compilation serves all batches, and the cache of cubins later runs.
 
 // Its source, for threads that take `lanes` neighbours.
 std::string source_text(const LoopDescription& loop, int lanes);
