@@ -66,6 +66,12 @@ expect_one_line "got 'gzip'"
 rush fuzz npy soon
 expect_status 2
 expect_one_line "got 'soon'"
+rush fuzz npy 1 2
+expect_status 2
+expect_one_line "fuzz: expected a target and a number of seconds, got also '2'"
+rush fetch mnist shakespeare
+expect_status 2
+expect_one_line "fetch: expected one of mnist, shakespeare and gpt2, got 'mnist shakespeare'"
 rush portability clang-16 sparc
 expect_status 2
 expect_one_line "got 'sparc'"
