@@ -13,8 +13,9 @@ namespace rush::cuda {
 // A launch for each parameter of a model would process only a few thousand elements. Instead, the arguments of a
 // launch, which may have 4 KiB, hold the addresses of many tensors. Each tensor is split into chunks, one for each
 // thread block; a block finds its tensor by bisection. No table is copied to the device, so nothing must outlive the
-// launch.
-inline constexpr int64_t kChunk = 32768;
+// launch. Chunks are short, so that a small model has enough of them for all multiprocessors: a thread waits for its
+// accesses one after the other, some 1 us each.
+inline constexpr int64_t kChunk = 4096;
 
 struct Nothing {};
 
