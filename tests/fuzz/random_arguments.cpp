@@ -69,15 +69,9 @@ Stack RandomArguments::make(const OpBase& op) {
   Stack stack;
   for (const Argument& argument : schema.arguments) {
     const bool left_out = argument.default_value && random_.percent(30);
-    // bind() alone fits a default to its type.
     stack.push_back(left_out ? Value() : value(argument));
-    if (left_out || (argument.optional() && random_.percent(40))) {
-      std::vector<std::pair<std::string, Value>> named;
-      for (const Argument& other : schema.arguments) {
-        if (!other.default_value && !other.optional() && other.name != argument.name) named.emplace_back(other.name, 0);
-      }
-      stack.back() = argument.default_value ? schema.bind({}, std::move(named))[stack.size() - 1] : Value();
-    }
+    if (left_out || (argument.optional() && random_.percent(40)))
+      stack.back() = argument.default_value.value_or(Value());
   }
   if (random_.percent(4) && !stack.empty()) stack[random_.below(stack.size())] = odd_value();
   if (random_.percent(1) && !stack.empty()) stack.pop_back();

@@ -174,6 +174,8 @@ TEST_CASE("addmm and its like: beta, alpha, broadcasting, in place") {
   for (size_t i = 0; i < 12; ++i) expected[i] = values(bias)[i % 4] + product[i];
   check_equal(addmm(bias, a, b), expected);
   check_equal(addbmm(bias, a.unsqueeze(0), b.unsqueeze(0)), expected);
+  const Tensor many = ones({1, 1, 1}, kMeta).expand({int64_t{1} << 48, 1, 1});  // is not counted through
+  CHECK(addbmm(ones({1, 1}, kMeta), many, many).sizes() == IntArrayRef({1, 1}));
   check_equal(baddbmm(bias, a.unsqueeze(0), b.unsqueeze(0)), expected);
   // With beta 0 self is not read.
   const Tensor nan = full({3, 4}, std::numeric_limits<double>::quiet_NaN(), kFloat64);
