@@ -12,7 +12,7 @@ namespace rush::compiler {
 // it reads: those go before it. Sums over other dimensions, such as the gradients of weights, element-wise calls of
 // other sizes that stand between, such as autocast's casts of weights, and what is made of these alone go after it, as
 // long as it needs none of that. A tensor that only the loop reads is not made at all. Loops of fewer
-// kernels than `fewest_kernels` stay calls.
+// kernels than `fewest_kernels` stay calls, and one of hundreds ends there.
 //
 // A reduction of the last dimension joins the loop of its input's sizes, and so do calls on one element for each row
 // that follow it: softmax and the norms become one loop, Note [Row loops]. Such a loop makes every tensor that it

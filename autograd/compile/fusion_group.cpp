@@ -111,7 +111,7 @@ std::optional<std::vector<LoweredKernel>> fusible_kernels(const Graph& graph, co
 
 bool FusionGroup::add(const Graph::Call& call, const std::vector<LoweredKernel>& kernels) {
   const Device device = info(kernels.back().operands[0].id).device;
-  if (!kernels_.empty() && device != device_) return false;
+  if (!kernels_.empty() && (device != device_ || !is_short_with(kernels))) return false;
   device_ = device;
   if (!fits_sizes(kernels)) return false;
   const auto writes_in_place = [](const Graph::Call& each) { return !each.written.empty(); };
@@ -123,6 +123,13 @@ bool FusionGroup::add(const Graph::Call& call, const std::vector<LoweredKernel>&
   place(kernels);
   calls_.push_back(call);
   return true;
+}
+
+// A compiler takes long for thousands of kernels in one, whose parameters, addresses and strides, may have 32 KB.
+bool FusionGroup::is_short_with(const std::vector<LoweredKernel>& kernels) const {
+  constexpr size_t kMostKernels = 256, kMostParameters = 4000;
+  const size_t tensors = read_.size() + tensors_of(kernels).size();
+  return kernels_.size() + kernels.size() <= kMostKernels && tensors * (1 + sizes_.size()) <= kMostParameters;
 }
 
 void FusionGroup::note_results(const Graph::Call& call) {

@@ -64,6 +64,8 @@ class FusionGroup {
   }
   // What a view of the loop's tensors stands for; other tensors stand for themselves.
   Graph::Id made_by_loop(Graph::Id id) const;
+  // Whether the loop may have these kernels, too, and is not too long then.
+  bool is_short_with(const std::vector<LoweredKernel>& kernels) const;
   // Whether they walk the loop's elements, or its rows where it has them.
   bool fits_sizes(const std::vector<LoweredKernel>& kernels) const;
   bool can_have_rows(const std::vector<LoweredKernel>& more, const DimVector& sizes, bool are_one) const;

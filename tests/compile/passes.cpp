@@ -1,6 +1,8 @@
 // The passes that know nothing of the operators: autograd/compile/passes.cpp.
 #include <doctest/doctest.h>
 
+#include <vector>
+
 #include "rushlight.h"
 #include "tests/compile/graph_calls.h"
 
@@ -36,4 +38,17 @@ TEST_CASE("sums by one index find its order once on a GPU") {
   const bool is_gpu = get_default_device().is_cuda();
   CHECK(orders(false) == (is_gpu ? 1 : 0));
   CHECK(orders(true) == (is_gpu ? 2 : 0));
+}
+
+TEST_CASE("calls by the hundred are several loops") {
+  const NoGradGuard no_grad;
+  const auto scaled = [](const Tensor& x) {
+    std::vector<Tensor> rows;
+    for (const Tensor& row : x.unbind(0)) rows.push_back((row * 2 + 1).relu());
+    return stack(rows);
+  };
+  auto f = compile(scaled);
+  const Tensor x = randn({300, 8});
+  CHECK(f(x).equal(scaled(x)));
+  CHECK(testing::fused_calls(f.graph()) == 4);
 }

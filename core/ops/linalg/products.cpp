@@ -75,7 +75,7 @@ static Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& bat
   if (batch1.size(0) == 0)
     return ops::addmm(self, batch1.reshape({rows, 0}), batch2.reshape({0, columns}), beta, alpha);
   Tensor sum = ops::addmm(self, batch1.select(0, 0), batch2.select(0, 0), beta, alpha);
-  // On meta a batch may have more matrices than anybody counts to.
+  // On meta a batch may have more matrices than a loop can go through.
   constexpr int64_t kMostOnMeta = 65536;
   const int64_t batches = batch1.is_meta() ? std::min(batch1.size(0), kMostOnMeta) : batch1.size(0);
   for (int64_t b = 1; b < batches; ++b) {
