@@ -168,5 +168,5 @@ def main():
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    from run_command import run
-    run("quiz", main)
+    from run_command import run_main
+    run_main("quiz", main)

@@ -4,7 +4,7 @@ import signal
 import sys
 
 
-def run(command, main):
+def run_main(command, main):
     """Ends the program with main's status. What stops it from outside, or a full disk, is told in a line or by the status."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the reader of a pipe may stop before the end
     try:
