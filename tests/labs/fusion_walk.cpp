@@ -213,12 +213,18 @@ std::vector<WalkScript> walk_scripts() {
           return V{a, r};
         }},
        {"select.int", "fused(add.Tensor, relu)", "fused(mul.Tensor, relu)"}},
+      {{"a = (x * 2).relu(); return a * a.amax(0) + 1",
+        [](Tensor x, Tensor) {
+          const Tensor a = (x * 2).relu();
+          return V{a * a.amax({0}) + 1};
+        }},
+       {"fused(mul.Tensor, relu)", "amax", "fused(mul.Tensor, add.Tensor)"}},
       {{"a = (x * 2).relu(); return a * a.sum() + 1",
         [](Tensor x, Tensor) {
           const Tensor a = (x * 2).relu();
           return V{a * a.sum() + 1};
         }},
-       {"fused(mul.Tensor, relu)", "sum", "fused(mul.Tensor, add.Tensor)"}},
+       {"fused(mul.Tensor, relu, sum, mul.Tensor, add.Tensor)"}},
       {{"e = (x * 2).tanh(); return e / e.sum(1, keepdim)",
         [](Tensor x, Tensor) {
           const Tensor e = (x * 2).tanh();
@@ -237,6 +243,13 @@ std::vector<WalkScript> walk_scripts() {
           return V{a + y, t};
         }},
        {"fused(mul.Tensor, relu, add.Tensor)", "sum.dim_IntList", "fused(mul.Tensor, add.Tensor)"}},
+      {{"t = x.t(); x.mul_(2); return (t + 1).relu()",
+        [](Tensor x, Tensor) {
+          const Tensor t = x.t();
+          x.mul_(2);
+          return V{(t + 1).relu()};
+        }},
+       {"transpose.int", "mul_.Tensor", "fused(add.Tensor, relu)"}},
       {{"a = (x * 2).relu(); s = a.sum(0); a.add_(1); return a, s",
         [](Tensor x, Tensor) {
           const Tensor a = (x * 2).relu(), s = a.sum(0);
@@ -316,9 +329,9 @@ std::vector<Exercise> fusion_walk_exercises() {
       {{"the graph is as it was: its calls have to be replaced by those that were gathered", WalkMistake::NothingDone},
        {"the last group is lost: what is open when the calls end has to be closed, too", WalkMistake::LastLost},
        {"the call that ends a group is lost", WalkMistake::EndLost},
-       {"the call that ends a group is not asked again: it may begin the next one", WalkMistake::EndNotAsked},
        {"the call that ends a group overtakes those that wait: put it back before the group is closed",
         WalkMistake::EndOvertakes},
+       {"the call that ends a group is not asked again: it may begin the next one", WalkMistake::EndNotAsked},
        {"no call goes before a loop: each that stands between ends the group", WalkMistake::NothingBefore},
        {"views end a group: those that stand for what the loop makes join it, see add_view", WalkMistake::ViewsEnd},
        {"the calls that wait until the loop has run are lost", WalkMistake::FollowersLost},
