@@ -93,8 +93,13 @@ Tensor index_order(const Tensor& index, int64_t size) {
 }
 
 Tensor& index_add_in_order_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Tensor& order) {
-  SliceWrite write = prepare_slice_write(self, dim, index, source, "index_add", IndexWrite::Add);
-  write.order = order;
+  const char* const op = "index_add_in_order";
+  RUSH_CHECK_TYPE(order.scalar_type() == kInt64, op, ": expected an order of ", kInt64, ", got ", order.scalar_type());
+  RUSH_CHECK_VALUE(order.device() == self.device() && order.numel() == index.numel(), op, ": an order of ",
+                   order.numel(), " on ", order.device(), " is not that of ", index.numel(), " slices on ",
+                   self.device());
+  SliceWrite write = prepare_slice_write(self, dim, index, source, op, IndexWrite::Add);
+  write.order = contiguous(order);
   write.run();
   return self;
 }

@@ -57,6 +57,8 @@ TEST_CASE("the order of an index, and a sum that is given it") {
   const Tensor zero = zeros({4, 2}, kFloat64);
   CHECK(ops::index_add_in_order(zero, 0, index, source, order).equal(index_add(zero, 0, index, source)));
   CHECK(ops::index_order(tensor({}, kInt64), 4).numel() == 0);
+  CHECK_THROWS_AS(ops::index_add_in_order(zero, 0, index, source, order.narrow(0, 0, 4)), ValueError);
+  CHECK_THROWS_AS(ops::index_add_in_order(zero, 0, index, source, order.to(kInt32)), TypeError);
   CHECK_THROWS_AS(ops::index_order(tensor({4}), 4).cpu(), IndexError);
 }
 
