@@ -255,8 +255,9 @@ bool FusionGroup::fits_sizes(const std::vector<LoweredKernel>& kernels) const {
   for (const LoweredKernel& kernel : kernels) {
     if (kernel.reduces() && reduces && kernel.takes_all != are_one) return false;
     const bool is_smaller = kernel.operands[0].id == Graph::kNone && broadcasts(kernel.sizes, sizes);
-    const bool is_of_rows = are_one ? has_one_element(kernel.sizes) : IntArrayRef(kernel.sizes) == IntArrayRef(rows);
-    const bool is_for_rows = reduces && is_of_rows;
+    const bool has_rows_sizes =
+        are_one ? has_one_element(kernel.sizes) : IntArrayRef(kernel.sizes) == IntArrayRef(rows);
+    const bool is_for_rows = reduces && has_rows_sizes;
     if (!(IntArrayRef(kernel.sizes) == IntArrayRef(sizes)) && (kernel.reduces() || !(is_smaller || is_for_rows)))
       return false;
     reduces |= kernel.reduces();

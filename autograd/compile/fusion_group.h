@@ -17,8 +17,7 @@ std::optional<std::vector<LoweredKernel>> fusible_kernels(const Graph& graph, co
 
 /// Whether a loop over `sizes` may reduce its rows, of elements of so many bytes: not where they are so short that
 /// calls of kernels cost more than their elements, nor so long or so few that a backend splits them over threads, or
-/// that a cache does not hold some of them. A GPU splits none of these rows, of which one alone is worth the kernels
-/// that it saves.
+/// that a cache does not hold some of them. A GPU may have a single row, too, which it does not split either.
 bool suits_rows(IntArrayRef sizes, int64_t element_size, Device device);
 
 /// Whether two views are parts of one tensor that have no element in common, as what narrow gives side by side.
