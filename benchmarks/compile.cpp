@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backends/cuda/cuda.h"
+#include "benchmarks/fastest_settings.h"
 #include "benchmarks/nets/language.h"
 #include "core/str.h"
 #include "rushlight.h"
@@ -51,6 +52,7 @@ void chain(benchmark::State& state, DeviceType device, bool is_compiled) {
 // nanoGPT's shakespeare-char: 6 layers, 384 wide, batch 64 x 256, dropout 0.2, bfloat16, clipped gradients.
 void shakespeare(benchmark::State& state, bool is_compiled, bool is_graph) {
   if (lacks(kCUDA, state)) return;
+  const FastestSettings settings;
   manual_seed(0);
   plain::Gpt model(plain::GptSize{65, 256, 6, 6, 384, 0.2});
   model->to(kCUDA);

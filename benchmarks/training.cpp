@@ -3,6 +3,7 @@
 // benchmarks/peers has the same for PyTorch.
 #include <benchmark/benchmark.h>
 
+#include "benchmarks/fastest_settings.h"
 #include "core/amp/cast_weights.h"
 #include "examples/gpt/gpt.h"
 #include "examples/gpt2/pretraining.h"
@@ -58,14 +59,14 @@ bool lacks(DeviceType device, benchmark::State& state) {
   return lacks;
 }
 
-// `graphed`: as a CUDA graph.
-void mnist(benchmark::State& state, DeviceType device, bool graphed) {
+void mnist(benchmark::State& state, DeviceType device, bool is_compiled) {
   if (lacks(device, state)) return;
+  const FastestSettings settings;
   const int64_t batch = state.range(0);
   manual_seed(0);
   Cnn net;
   net->to(device);
-  optim::Adadelta optimizer(net->parameters(), optim::AdadeltaOptions(1.0).capturable(graphed));
+  optim::Adadelta optimizer(net->parameters(), optim::AdadeltaOptions(1.0).capturable(is_compiled));
   const Tensor images = randn({batch, 1, 28, 28}, device);
   const Tensor digits = randint(0, 10, {batch}, TensorOptions(kInt64).device(device));
   const auto take = [&](const Tensor& x, const Tensor& y) {
@@ -75,8 +76,8 @@ void mnist(benchmark::State& state, DeviceType device, bool graphed) {
     optimizer.step();
     return loss;
   };
-  cuda::GraphedStep graph(take);
-  time_steps(state, device, batch, [&] { graphed ? graph(images, digits) : take(images, digits); });
+  auto compiled = compile(take);
+  time_steps(state, device, batch, [&] { is_compiled ? compiled(images, digits) : take(images, digits); });
 }
 
 struct GptSize {
@@ -86,6 +87,7 @@ struct GptSize {
 };
 void gpt(benchmark::State& state, DeviceType device, GptSize size, bool graphed) {
   if (lacks(device, state)) return;
+  const FastestSettings settings;
   constexpr int64_t kCharacters = 65;
   manual_seed(0);
   examples::GPTConfig config{kCharacters, size.length, size.layers, size.heads, size.width};
@@ -122,6 +124,7 @@ constexpr GptSize kSmall{12, 64, 4, 4, 128, 0.0, false}, kShakespeare{64, 256, 6
 // The 124 million parameters of the smallest GPT-2, trained as examples/gpt2 does, on blocks of random tokens.
 void gpt2(benchmark::State& state, bool graphed) {
   if (lacks(kCUDA, state)) return;
+  const FastestSettings settings;
   manual_seed(0);
   examples::GPTConfig config;
   config.vocab_padding = 47;
@@ -151,8 +154,8 @@ void gpt2(benchmark::State& state, bool graphed) {
 // Images of 224 x 224, in bfloat16 and channels_last.
 void resnet(benchmark::State& state, const char* arch) {
   if (lacks(kCUDA, state)) return;
+  const FastestSettings settings;
   manual_seed(0);
-  globalContext().setBenchmarkCuDNN(true);
   examples::ResNetTrainingOptions options;
   options.model = examples::ResNetConfig::of(arch);
   options.batch_size = state.range(0);
@@ -161,7 +164,6 @@ void resnet(benchmark::State& state, const char* arch) {
   options.device = kCUDA;
   examples::ResNetTraining training(options);
   time_steps(state, kCUDA, options.batch_size, [&] { training.step(); });
-  globalContext().setBenchmarkCuDNN(false);
 }
 
 void in_milliseconds(benchmark::internal::Benchmark* one) {
@@ -170,8 +172,8 @@ void in_milliseconds(benchmark::internal::Benchmark* one) {
 BENCHMARK_CAPTURE(mnist, cpu, kCPU, false)->Name("training/mnist")->Arg(64)->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(gpt, cpu, kCPU, kSmall, false)->Name("training/gpt")->Apply(in_milliseconds);
 BENCHMARK_CAPTURE(mnist, cuda, kCUDA, false)->Name("cuda_training/mnist")->Arg(64)->Arg(1024)->Apply(in_milliseconds);
-BENCHMARK_CAPTURE(mnist, graph, kCUDA, true)
-    ->Name("cuda_training/mnist_graph")
+BENCHMARK_CAPTURE(mnist, compiled, kCUDA, true)
+    ->Name("cuda_training/mnist_compiled")
     ->Arg(64)
     ->Arg(1024)
     ->Apply(in_milliseconds);

@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "backends/cuda/cuda.h"
+#include "benchmarks/fastest_settings.h"
 #include "benchmarks/nets/nets.h"
 #include "rushlight.h"
 
@@ -55,19 +56,16 @@ void time_function(benchmark::State& state, DeviceType device, Way way, const Fu
   if (!compiled.obstacle().empty()) state.SkipWithError(compiled.obstacle().c_str());
 }
 
-// The settings by which an expert trades the last bits of float32 for speed, and random numbers from the start.
+// On that device, with random numbers from the start.
 struct Settings {
   explicit Settings(DeviceType device) {
     set_default_device(device);
     manual_seed(0);
-    globalContext().setAllowTF32CuBLAS(true);
-    globalContext().setBenchmarkCuDNN(true);
   }
-  ~Settings() {
-    set_default_device(kCPU);
-    globalContext().setAllowTF32CuBLAS(false);
-    globalContext().setBenchmarkCuDNN(false);
-  }
+  ~Settings() { set_default_device(kCPU); }
+
+ private:
+  FastestSettings fastest_;
 };
 
 void run(benchmark::State& state, const std::string& name, DeviceType device, bool is_training, Way way) {

@@ -112,12 +112,35 @@ def try_modes(make, modes, device, calls):
     return seconds
 
 
+def made_counting_memory(make, mode, device):
+    """make(mode), and its first calls. PyTorch counts the most memory that its tensors have from when it records the step: what
+    is recorded stays where it is, and its replays ask for none. What it takes to compile does not count."""
+    if device != "cuda":
+        return make(mode)
+    if mode.captured:
+        torch.cuda.reset_peak_memory_stats()
+        return make(mode)
+    step = make(mode)
+    step()
+    torch.cuda.reset_peak_memory_stats()
+    for _ in range(3):
+        step()
+    return step
+
+
 def in_fastest_mode(make, modes, device, measure, calls=10):
     """Tries the modes by make(mode), a function that takes a step. Returns a function that has measure(step) measure the
-    fastest, and adds to its result which one that is, and what each took."""
+    fastest, and adds to its result which one that is, what each took, and the most memory that it had on a GPU."""
     seconds = try_modes(make, modes, device, calls)
     best = min(seconds, key=seconds.get)
     free_memory()  # the memory that is measured is that of one
-    step = make(best)
+    step = made_counting_memory(make, best, device)
     about = {"mode": str(best), "modes": {str(mode): each for mode, each in seconds.items()}}
-    return lambda: {**measure(step), **about}
+
+    def measured():
+        result = {**measure(step), **about}
+        if device == "cuda":
+            result["peak_bytes"] = torch.cuda.max_memory_allocated()
+        return result
+
+    return measured

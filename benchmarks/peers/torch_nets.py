@@ -21,7 +21,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 from torch_modes import Mode, compile_modes, free_memory, in_fastest_mode, set_fastest
-from torch_timing import on_host, synchronize, with_peak, workload
+from torch_timing import on_host, synchronize, workload
 from torch_training import Block, Gpt
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -375,7 +375,7 @@ def net_in_fastest_mode(name, step):
     set_fastest()
 
     def measure(call):
-        return with_peak(lambda: on_host(call, DEVICE, calls=10, min_seconds=1))
+        return on_host(call, DEVICE, calls=10, min_seconds=1)
 
     return in_fastest_mode(lambda mode: step_of(name, step, mode, is_small=False), compile_modes(), DEVICE, measure)
 
@@ -389,10 +389,10 @@ def measure(call, calls=10, rounds=3):
     call()
     synchronize(DEVICE)
     first = time.perf_counter() - start
-    call()  # the modes with CUDA graphs capture in the second and third
-    call()
     if DEVICE == "cuda":
         torch.cuda.reset_peak_memory_stats()
+    call()  # the modes with CUDA graphs capture in the second and third
+    call()
     seconds = statistics.median(on_host(call, DEVICE, calls, 0.1)["seconds"] for _ in range(rounds))
     peak = torch.cuda.max_memory_allocated() / 2**30 if DEVICE == "cuda" else None
     return {"ms": seconds * 1e3, "first_s": first, "peak_gib": peak}

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from torch_modes import EAGER, all_modes, compile_modes, in_fastest_mode, set_fastest
-from torch_timing import on_host, with_peak, workload
+from torch_timing import on_host, workload
 
 STEPS = {"cpu": 1, "cuda": 50}  # between two waits for the device
 
@@ -54,10 +54,10 @@ def mnist(batch):
     return lambda: timed_steps(step, "cpu")
 
 
-@workload(r"cuda_training/mnist(_graph)?/(\d+)")
-def mnist_on_cuda(graphed, batch):
+@workload(r"cuda_training/mnist(_compiled)?/(\d+)")
+def mnist_on_cuda(is_compiled, batch):
     set_fastest()
-    modes = all_modes() if graphed else [EAGER]
+    modes = all_modes() if is_compiled else [EAGER]
     return in_fastest_mode(
         lambda mode: mnist_step(int(batch), "cuda", mode), modes, "cuda", lambda step: timed_steps(step, "cuda"), calls=100
     )
@@ -160,7 +160,7 @@ def gpt2(graphed, batch):
         return gpt_step(model, int(batch), 1024, 50257, "cuda", autocast=True, clip=True, mode=mode)
 
     def measure(step):
-        return with_peak(lambda: on_host(step, "cuda", calls=5, min_seconds=2))
+        return on_host(step, "cuda", calls=5, min_seconds=2)
 
     return in_fastest_mode(make, all_modes() if graphed else compile_modes(), "cuda", measure)
 
