@@ -1,13 +1,17 @@
-// Passes over a graph that need to know nothing of its operators but what they write.
+// Passes over a graph that need to know nothing of its operators but what they write, and which of them are casts.
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "autograd/compile/graph.h"
+#include "autograd/compile/passes.h"
 #include "autograd/compile/pattern.h"
 #include "autograd/compile/uses.h"
+#include "core/ops/optim/foreach.h"
+#include "core/ops/view/copy.h"
 
 namespace rush {
 
@@ -141,5 +145,115 @@ void remove_common_calls(Graph& graph) {
   }
   graph.calls = std::move(kept);
 }
+
+namespace compiler {
+
+namespace {
+
+// What casts of one list have in common.
+struct CastKind {
+  ScalarType from, to;
+  Device device;
+  bool operator==(const CastKind&) const = default;
+};
+
+class CastGatherer {
+ public:
+  explicit CastGatherer(Graph& graph) : graph_(graph), uses_(graph) {}
+
+  void run() {
+    std::vector<Graph::Call> calls = std::move(graph_.calls);
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const std::optional<CastKind> kind = kind_of(calls[i]);
+      if (!kind) {
+        flush_for(calls[i]);
+        gathered_.push_back({std::move(calls[i])});
+      } else if (is_parameter_as_it_was(calls[i].argument(0), i)) {
+        place_of(*kind).push_back(std::move(calls[i]));
+      } else {
+        flush_for(calls[i]);
+        waiting_.push_back({*kind, std::move(calls[i])});
+      }
+    }
+    flush([](const Graph::Call&) { return true; });
+    for (std::vector<Graph::Call>& each : gathered_) graph_.calls.push_back(as_one(std::move(each)));
+  }
+
+ private:
+  struct Waiting {
+    CastKind kind;
+    Graph::Call cast;
+  };
+
+  const Graph::TensorInfo& info(Graph::Id id) const { return graph_.info(id); }
+  std::optional<CastKind> kind_of(const Graph::Call& call) const {
+    if (call.op != &ops::_to_copy) return std::nullopt;
+    const Graph::TensorInfo &from = info(call.argument(0)), &to = info(call.result());
+    const auto is_real = [](ScalarType t) { return is_floating_point(t) && has_arithmetic(t); };
+    const bool fits = is_real(from.dtype) && is_real(to.dtype) && from.dtype != to.dtype && from.device == to.device &&
+                      from.sizes == to.sizes && from.strides == to.strides &&
+                      is_non_overlapping_and_dense(from.sizes, from.strides);
+    return fits ? std::optional(CastKind{from.dtype, to.dtype, to.device}) : std::nullopt;
+  }
+  bool is_parameter_as_it_was(Graph::Id id, size_t i) const {
+    return !uses_.maker(id) && info(id).memory == id && !uses_.is_written_before(id, i);
+  }
+  // Where the first cast of a parameter of this kind stands.
+  std::vector<Graph::Call>& place_of(const CastKind& kind) {
+    for (const auto& [known, place] : places_) {
+      if (known == kind) return gathered_[place];
+    }
+    places_.push_back({kind, gathered_.size()});
+    return gathered_.emplace_back();
+  }
+  // The casts that must be done before this call.
+  void flush_for(const Graph::Call& call) {
+    if (call.host) return flush([](const Graph::Call&) { return true; });
+    const auto any_in_memory_of = [&](Graph::Id other, const std::vector<Graph::Id>& ids) {
+      return std::ranges::any_of(ids, [&](Graph::Id id) { return info(id).memory == info(other).memory; });
+    };
+    flush([&](const Graph::Call& cast) {
+      return any_in_memory_of(cast.result(), Graph::tensors_of(call.arguments)) ||
+             any_in_memory_of(cast.argument(0), call.written);
+    });
+  }
+  template <class IsNeeded>
+  void flush(const IsNeeded& is_needed) {
+    std::vector<std::pair<CastKind, std::vector<Graph::Call>>> lists;
+    std::erase_if(waiting_, [&](Waiting& each) {
+      if (!is_needed(each.cast)) return false;
+      auto list = std::ranges::find(lists, each.kind, &std::pair<CastKind, std::vector<Graph::Call>>::first);
+      if (list == lists.end()) list = lists.insert(list, {each.kind, {}});
+      list->second.push_back(std::move(each.cast));
+      return true;
+    });
+    for (auto& [kind, casts] : lists) gathered_.push_back(std::move(casts));
+  }
+  Graph::Call as_one(std::vector<Graph::Call> calls) const {
+    if (calls.size() == 1) return std::move(calls[0]);
+    Graph::Argument sources{std::vector<Tensor>(), {}}, results{std::vector<Tensor>(), {}};
+    for (const Graph::Call& each : calls) {
+      sources.tensors.push_back(each.argument(0));
+      results.tensors.push_back(each.result());
+    }
+    const ScalarType dtype = info(results.tensors[0]).dtype;
+    return {.op = &ops::foreach_to_copy,
+            .name = std::string(ops::foreach_to_copy.name()),
+            .arguments = {std::move(sources), {dtype, {}}},
+            .results = {std::move(results)}};
+  }
+
+  Graph& graph_;
+  const Uses uses_;
+  std::vector<std::vector<Graph::Call>> gathered_;  // a call each, or casts that become one
+  std::vector<std::pair<CastKind, size_t>> places_;
+  std::vector<Waiting> waiting_;
+};
+
+}  // namespace
+
+void gather_casts(Graph& graph) { CastGatherer(graph).run(); }
+
+}  // namespace compiler
 
 }  // namespace rush

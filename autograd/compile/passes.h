@@ -16,6 +16,8 @@ namespace rush::compiler {
 //     (channels last): rush::native_batch_norm_relu. ReLU's gradient and the norm's: the gradient of that operator.
 //   - A cross entropy over many classes and its gradient, where nothing else reads the scores and the loss is what is
 //     differentiated: rush::cross_entropy_gradient_, which leaves the gradient in the scores' place.
+//   - ReLU of a convolution and a max pool: the pool and then ReLU, which has a quarter of the numbers or fewer, and
+//     their gradients likewise. The bits are the same: what ReLU makes 0 gets no gradient, whichever is the largest.
 // The new call stands where the first of the old ones stood, or where the last did; in between, nothing may write what
 // it reads, and nothing else may read what is not made any more.
 

@@ -1,4 +1,4 @@
-// Puts fused operators in the place of several calls: Notes [Replacements] and [Casts of lists].
+// Puts fused operators in the place of several calls: Note [Replacements].
 #include <algorithm>
 #include <optional>
 
@@ -7,12 +7,13 @@
 #include "autograd/compile/uses.h"
 #include "core/ops/factory/factories.h"
 #include "core/ops/linalg/matmul.h"
+#include "core/ops/nn/conv.h"
 #include "core/ops/nn/dropout.h"
 #include "core/ops/nn/fused.h"
 #include "core/ops/nn/linear.h"
 #include "core/ops/nn/loss.h"
 #include "core/ops/nn/norm.h"
-#include "core/ops/optim/foreach.h"
+#include "core/ops/nn/pool.h"
 #include "core/ops/pointwise/activation.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/compare.h"
@@ -462,114 +463,54 @@ void replace_cross_entropy(Editor& editor, size_t i) {
   editor.rename(gradient, scores);
 }
 
-// What casts of one list have in common.
-struct CastKind {
-  ScalarType from, to;
-  Device device;
-  bool operator==(const CastKind&) const = default;
-};
-
-class CastGatherer {
- public:
-  explicit CastGatherer(Graph& graph) : graph_(graph), uses_(graph) {}
-
-  void run() {
-    std::vector<Graph::Call> calls = std::move(graph_.calls);
-    for (size_t i = 0; i < calls.size(); ++i) {
-      const std::optional<CastKind> kind = kind_of(calls[i]);
-      if (!kind) {
-        flush_for(calls[i]);
-        gathered_.push_back({std::move(calls[i])});
-      } else if (is_parameter_as_it_was(calls[i].argument(0), i)) {
-        place_of(*kind).push_back(std::move(calls[i]));
-      } else {
-        flush_for(calls[i]);
-        waiting_.push_back({*kind, std::move(calls[i])});
-      }
-    }
-    flush([](const Graph::Call&) { return true; });
-    for (std::vector<Graph::Call>& each : gathered_) graph_.calls.push_back(as_one(std::move(each)));
+// ReLU of what a convolution makes, and the largest of its windows: of these ReLU, which are fewer.
+void replace_relu_max_pool(Editor& editor, size_t i) {
+  const Graph::Call* const relu = editor.call_of(ops::relu, i);
+  if (!relu || !editor.call_of(ops::convolution, editor.uses.maker(relu->argument(0)))) return;
+  const Graph::Id x = relu->argument(0), y = relu->result();
+  const std::vector<size_t> readers = editor.uses.readers(y);
+  const bool is_training = readers.size() == 3;  // the gradients of both
+  if (editor.uses.is_seen_outside(y) || (readers.size() != 1 && !is_training)) return;
+  const Graph::Call* const pool = editor.call_of(ops::max_pool2d_with_indices, readers[0]);
+  if (!pool || editor.is_written({x, y}, i, readers.back())) return;
+  const Graph::Id pooled = pool->result(), indices = pool->result(1), largest = editor.add(editor.info(pooled));
+  // Where nothing is above 0 the indices differ.
+  if (editor.uses.is_seen_outside(indices) || editor.uses.readers(indices).size() != (is_training ? 1 : 0)) return;
+  if (is_training) {
+    const Graph::Call* const spread = editor.call_of(ops::max_pool2d_with_indices_backward, readers[1]);
+    const Graph::Call* const mask = editor.call_of(ops::threshold_backward, readers[2]);
+    if (!spread || !mask || spread->argument(7) != indices || editor.uses.only_reader(spread->result()) != readers[2] ||
+        mask->argument(0) != spread->result() || !is_number(mask->arguments[2].value, 0) ||
+        editor.is_written({pooled, indices}, readers[0], readers[1]))
+      return;
+    const Graph::Id gradient = editor.add(editor.info(pooled));
+    Graph::Call masked = *mask, spread_after = *spread;
+    masked.arguments[0] = spread->arguments[0];
+    masked.arguments[1] = tensor_argument(pooled);
+    masked.results = {tensor_argument(gradient)};
+    spread_after.arguments[0] = tensor_argument(gradient);
+    spread_after.arguments[1] = tensor_argument(x);
+    spread_after.results = mask->results;
+    editor.replace(readers[1], {std::move(masked), std::move(spread_after)});
+    editor.remove(readers[2]);
   }
-
- private:
-  struct Waiting {
-    CastKind kind;
-    Graph::Call cast;
-  };
-
-  const Graph::TensorInfo& info(Graph::Id id) const { return graph_.info(id); }
-  std::optional<CastKind> kind_of(const Graph::Call& call) const {
-    if (call.op != &ops::_to_copy) return std::nullopt;
-    const Graph::TensorInfo &from = info(call.argument(0)), &to = info(call.result());
-    const auto is_real = [](ScalarType t) { return is_floating_point(t) && has_arithmetic(t); };
-    const bool fits = is_real(from.dtype) && is_real(to.dtype) && from.dtype != to.dtype && has_sizes_of(from, to) &&
-                      from.strides == to.strides && is_non_overlapping_and_dense(from.sizes, from.strides);
-    return fits ? std::optional(CastKind{from.dtype, to.dtype, to.device}) : std::nullopt;
-  }
-  bool is_parameter_as_it_was(Graph::Id id, size_t i) const {
-    return !uses_.maker(id) && info(id).memory == id && !uses_.is_written_before(id, i);
-  }
-  // Where the first cast of a parameter of this kind stands.
-  std::vector<Graph::Call>& place_of(const CastKind& kind) {
-    for (const auto& [known, place] : places_) {
-      if (known == kind) return gathered_[place];
-    }
-    places_.push_back({kind, gathered_.size()});
-    return gathered_.emplace_back();
-  }
-  // The casts that must be done before this call.
-  void flush_for(const Graph::Call& call) {
-    if (call.host) return flush([](const Graph::Call&) { return true; });
-    const auto any_in_memory_of = [&](Graph::Id other, const std::vector<Graph::Id>& ids) {
-      return std::ranges::any_of(ids, [&](Graph::Id id) { return info(id).memory == info(other).memory; });
-    };
-    flush([&](const Graph::Call& cast) {
-      return any_in_memory_of(cast.result(), Graph::tensors_of(call.arguments)) ||
-             any_in_memory_of(cast.argument(0), call.written);
-    });
-  }
-  template <class IsNeeded>
-  void flush(const IsNeeded& is_needed) {
-    std::vector<std::pair<CastKind, std::vector<Graph::Call>>> lists;
-    std::erase_if(waiting_, [&](Waiting& each) {
-      if (!is_needed(each.cast)) return false;
-      auto list = std::ranges::find(lists, each.kind, &std::pair<CastKind, std::vector<Graph::Call>>::first);
-      if (list == lists.end()) list = lists.insert(list, {each.kind, {}});
-      list->second.push_back(std::move(each.cast));
-      return true;
-    });
-    for (auto& [kind, casts] : lists) gathered_.push_back(std::move(casts));
-  }
-  Graph::Call as_one(std::vector<Graph::Call> calls) const {
-    if (calls.size() == 1) return std::move(calls[0]);
-    Graph::Argument sources{std::vector<Tensor>(), {}}, results{std::vector<Tensor>(), {}};
-    for (const Graph::Call& each : calls) {
-      sources.tensors.push_back(each.argument(0));
-      results.tensors.push_back(each.result());
-    }
-    const ScalarType dtype = info(results.tensors[0]).dtype;
-    return call(ops::foreach_to_copy, {std::move(sources), {dtype, {}}}, {std::move(results)});
-  }
-
-  Graph& graph_;
-  const Uses uses_;
-  std::vector<std::vector<Graph::Call>> gathered_;  // a call each, or casts that become one
-  std::vector<std::pair<CastKind, size_t>> places_;
-  std::vector<Waiting> waiting_;
-};
+  Graph::Call pool_before = *pool;
+  pool_before.arguments[0] = tensor_argument(x);
+  pool_before.results[0] = tensor_argument(largest);
+  editor.replace(readers[0], {std::move(pool_before), call(ops::relu, {tensor_argument(largest)}, {pool->results[0]})});
+  editor.remove(i);
+}
 
 }  // namespace
 
 void replace_calls(Graph& graph) {
   for (const auto rule :
        {replace_add_layer_norm, replace_add_layer_norm_backward, replace_linear_gelu, replace_gelu_bias_backward,
-        replace_batch_norm_relu, replace_batch_norm_relu_backward, replace_cross_entropy}) {
+        replace_batch_norm_relu, replace_batch_norm_relu_backward, replace_cross_entropy, replace_relu_max_pool}) {
     Editor editor(graph);
     for (size_t i = 0; i < editor.size(); ++i) rule(editor, i);
     editor.finish();
   }
 }
-
-void gather_casts(Graph& graph) { CastGatherer(graph).run(); }
 
 }  // namespace rush::compiler

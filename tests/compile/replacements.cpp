@@ -373,6 +373,39 @@ TEST_CASE("batch norm and ReLU are not one where what lies between them is read,
         }) == 0);
 }
 
+// Of whole numbers, which are exact whatever a device multiplies with, and of which many are the same.
+TEST_CASE("ReLU of a convolution comes after a max pool, and has the same gradients") {
+  const auto whole = [](IntArrayRef sizes) { return randint(-3, 4, sizes).to(kFloat32); };
+  const Tensor x = whole({2, 3, 9, 8}), w = whole({4, 3, 3, 3});
+  const auto pool = [](const Tensor& t, int64_t stride) { return max_pool2d(t, {2, 2}, {stride, stride}); };
+  // Which call makes what this one takes first.
+  const auto before = [](const Graph& graph, std::string_view name) {
+    const Graph::Id taken = std::ranges::find(graph.calls, name, &Graph::Call::name)->argument(0);
+    const auto makes = [&](const Graph::Call& call) { return call.result() == taken; };
+    return std::ranges::find_if(graph.calls, makes)->name;
+  };
+  for (const int64_t stride : {2, 1}) {  // windows that overlap, too
+    const auto step = [&](const Tensor& a, const Tensor& gradient) {
+      const AutoGradMode differentiates(true);
+      const Tensor leaf = a.detach().requires_grad_(), weight = w.detach().requires_grad_();
+      const Tensor pooled = pool(relu(conv2d(leaf, weight)), stride);
+      return autograd::grad({pooled}, {leaf, weight}, {gradient * pooled.detach()});
+    };
+    const Tensor gradient = whole(pool(conv2d(x, w), stride).sizes());
+    const Graph graph = graph_of(step, {x, gradient});
+    CHECK(before(graph, "aten::max_pool2d_with_indices") == "aten::convolution");
+    CHECK(before(graph, "aten::convolution_backward") == "aten::max_pool2d_with_indices_backward");
+  }
+  for (const bool sees_relu : {true, false}) {  // or where the largest is
+    const auto seen = [&](const Tensor& a, const Tensor&) {
+      const Tensor y = relu(conv2d(a, w));
+      const auto [largest, where] = max_pool2d_with_indices(y, {2, 2});
+      return std::vector{largest, sees_relu ? y : where.to(kFloat32)};
+    };
+    CHECK(before(graph_of(seen, {x, x}), "aten::max_pool2d_with_indices") == "aten::relu");
+  }
+}
+
 TEST_CASE("norms are taken apart into one loop that gives what they give") {
   const Tensor w = rand({4}), b = rand({4}), mean = randn({4}), var = rand({4}) + 0.5;
   const auto check = [](const auto& function, const Tensor& x) {
