@@ -1,4 +1,4 @@
-// Decompositions and linear equations through cuSOLVER, matrix by matrix. Without the library these operators are not
+// Decompositions and linear equations through cuSOLVER and cuBLAS. Without cuSOLVER these operators are not
 // implemented.
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #if __has_include(<cusolverDn.h>)
@@ -11,6 +11,7 @@
 #include "backends/cuda/solver/permutation.h"
 #include "backends/cuda/solver/typed.h"
 #include "backends/functors/pick.h"
+#include "core/ops/factory/range.h"
 #include "core/ops/linalg/linalg.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/triangular.h"
@@ -71,6 +72,39 @@ void set_identity(const Tensor& t) {
   rush::detail::make_view(t, {t.size(0), n}, {t.stride(0), t.size(2) + 1}, t.storage_offset()).fill_(1);
 }
 bool is_empty(const Tensor& t) { return t.numel() == 0; }
+// Whether there is nothing to compute, which has not failed.
+bool is_done(const Tensor& a, const Tensor& info) {
+  if (is_empty(a)) info.zero_();
+  return is_empty(a);
+}
+
+// Note [Batches of small matrices]
+// A call of the library for each matrix takes some 20 us, however small the matrix is; both libraries have functions
+// that take a whole batch. Which batches they are given is decided by sizes, as PyTorch does, where it was measured:
+// aten/src/ATen/native/cuda/linalg/BatchLinearAlgebra.cpp (lu_factor, lu_solve_kernel, triangular_solve_kernel,
+// geqrf_kernel) and BatchLinearAlgebraLib.cpp (cholesky, eigh and svd). A batch is counted by an int, and may be the y
+// or z dimension of a grid, so that a large one is split into chunks.
+constexpr int64_t kMostAtOnce = 65535;
+
+template <class F>
+void for_each_chunk(int64_t batch, const F& f, int64_t most = kMostAtOnce) {  // f(first, count)
+  for (int64_t i = 0; i < batch; i += most) f(i, static_cast<int>(std::min(most, batch - i)));
+}
+
+// Where the matrices of a batch, or its vectors, begin: an array on the device.
+template <class T>
+class Addresses {
+ public:
+  explicit Addresses(const Tensor& t) : array_(rush::detail::empty_contiguous({t.size(0)}, kInt64, t.device())) {
+    kernels::arange(kCUDA, array_, reinterpret_cast<int64_t>(t.data_ptr()), t.stride(0) * t.element_size());
+  }
+  typename LibraryType<T>::type** from(int64_t i) const {
+    return reinterpret_cast<typename LibraryType<T>::type**>(array_.data_ptr<int64_t>()) + i;
+  }
+
+ private:
+  Tensor array_;
+};
 
 // Workspaces of one call, on the device and on the host.
 struct Workspace {
@@ -164,27 +198,39 @@ struct TriangularLoop {
   }
 };
 
-// The library's upper factor U of conj(A) = U^H U, read row-major, is the L = U^T of A = L L^H.
-void cholesky(const Tensor& factor, const Tensor& a, const Tensor& info) {
-  info.zero_();
-  if (is_empty(a)) return;
-  assign(factor, a);
-  const int64_t n = a.size(1);
-  const cudaDataType type = data_type(a.scalar_type());
-  {
+struct CholeskyLoop {
+  template <class T>
+  static void run(const Tensor& factor, const Tensor& a, const Tensor& info) {
+    if (is_done(a, info)) return;
+    const Tensor columns = native::clone_contiguous(transposed(a));
+    const auto n = static_cast<int>(a.size(1));
+    int* codes = info.data_ptr<int32_t>();
+    if (a.size(0) > 1) {
+      const Addresses<T> matrices(columns);
+      const Solver solver;
+      for_each_chunk(a.size(0), [&](int64_t i, int count) {
+        RUSH_CUDA_CHECK(
+            potrf_batched(solver.handle(), CUBLAS_FILL_MODE_LOWER, n, matrices.from(i), n, codes + i, count));
+      });
+    } else {
+      factor_one(columns, codes);
+    }
+    kernels::triangle(kCUDA, factor, transposed(columns), 0, false);
+  }
+
+  static void factor_one(const Tensor& columns, int* code) {
+    const int64_t n = columns.size(1);
+    const cudaDataType type = data_type(columns.scalar_type());
     const Solver solver;
     size_t on_device = 0, on_host = 0;
-    RUSH_CUDA_CHECK(cusolverDnXpotrf_bufferSize(solver.handle(), solver.params(), CUBLAS_FILL_MODE_UPPER, n, type,
-                                                factor.data_ptr(), n, type, &on_device, &on_host));
+    RUSH_CUDA_CHECK(cusolverDnXpotrf_bufferSize(solver.handle(), solver.params(), CUBLAS_FILL_MODE_LOWER, n, type,
+                                                columns.data_ptr(), n, type, &on_device, &on_host));
     Workspace work(on_device, on_host);
-    for (int64_t i = 0; i < a.size(0); ++i) {
-      RUSH_CUDA_CHECK(cusolverDnXpotrf(solver.handle(), solver.params(), CUBLAS_FILL_MODE_UPPER, n, type,
-                                       matrix_data(factor, i), n, type, work.device.data(), on_device, work.host.data(),
-                                       on_host, info.data_ptr<int32_t>() + i));
-    }
+    RUSH_CUDA_CHECK(cusolverDnXpotrf(solver.handle(), solver.params(), CUBLAS_FILL_MODE_LOWER, n, type,
+                                     columns.data_ptr(), n, type, work.device.data(), on_device, work.host.data(),
+                                     on_host, code));
   }
-  kernels::triangle(kCUDA, factor, factor, 0, false);
-}
+};
 
 struct QrLoop {
   template <class T>
@@ -340,7 +386,7 @@ void register_linalg() {
   kernels::linalg_inv.set(kCUDA, inverse);
   kernels::linalg_solve.set(kCUDA, solve);
   set_by_dtype<kernels::linalg_solve_triangular, TriangularLoop, SolverTypes, 1>(kCUDA);
-  kernels::linalg_cholesky.set(kCUDA, cholesky);
+  set_by_dtype<kernels::linalg_cholesky, CholeskyLoop, SolverTypes, 1>(kCUDA);
   set_by_dtype<kernels::linalg_qr, QrLoop, SolverTypes, 2>(kCUDA);
   kernels::linalg_eigh.set(kCUDA, eigh);
   kernels::linalg_eig.set(kCUDA, eig);

@@ -5,35 +5,39 @@
 
 namespace rush::cuda {
 
-#define RUSH_FORALL_SOLVER_TYPES(X)           \
-  X(Sorgqr, Sgesvdj, Strsm, float, float)     \
-  X(Dorgqr, Dgesvdj, Dtrsm, double, double)   \
-  X(Cungqr, Cgesvdj, Ctrsm, cuComplex, float) \
-  X(Zungqr, Zgesvdj, Ztrsm, cuDoubleComplex, double)
+#define RUSH_FORALL_SOLVER_TYPES(X) \
+  X(S, Sorgqr, float, float)        \
+  X(D, Dorgqr, double, double)      \
+  X(C, Cungqr, cuComplex, float)    \
+  X(Z, Zungqr, cuDoubleComplex, double)
 
-#define RUSH_SOLVER_OVERLOADS(qr, svd, solve, T, Real)                                                                \
-  inline cusolverStatus_t orgqr_size(cusolverDnHandle_t h, int m, int n, int k, const T* a, int lda, const T* tau,    \
-                                     int* size) {                                                                     \
-    return cusolverDn##qr##_bufferSize(h, m, n, k, a, lda, tau, size);                                                \
-  }                                                                                                                   \
-  inline cusolverStatus_t orgqr(cusolverDnHandle_t h, int m, int n, int k, T* a, int lda, const T* tau, T* work,      \
-                                int size, int* info) {                                                                \
-    return cusolverDn##qr(h, m, n, k, a, lda, tau, work, size, info);                                                 \
-  }                                                                                                                   \
-  inline cusolverStatus_t gesvdj_size(cusolverDnHandle_t h, int econ, int m, int n, const T* a, int lda,              \
-                                      const Real* s, const T* u, int ldu, const T* v, int ldv, int* size,             \
-                                      gesvdjInfo_t settings) {                                                        \
-    return cusolverDn##svd##_bufferSize(h, CUSOLVER_EIG_MODE_VECTOR, econ, m, n, a, lda, s, u, ldu, v, ldv, size,     \
-                                        settings);                                                                    \
-  }                                                                                                                   \
-  inline cusolverStatus_t gesvdj(cusolverDnHandle_t h, int econ, int m, int n, T* a, int lda, Real* s, T* u, int ldu, \
-                                 T* v, int ldv, T* work, int size, int* info, gesvdjInfo_t settings) {                \
-    return cusolverDn##svd(h, CUSOLVER_EIG_MODE_VECTOR, econ, m, n, a, lda, s, u, ldu, v, ldv, work, size, info,      \
-                           settings);                                                                                 \
-  }                                                                                                                   \
-  inline cublasStatus_t trsm(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t fill, cublasDiagType_t diag,   \
-                             int m, int n, const T* alpha, const T* a, int lda, T* b, int ldb) {                      \
-    return cublas##solve(h, side, fill, CUBLAS_OP_N, diag, m, n, alpha, a, lda, b, ldb);                              \
+#define RUSH_SOLVER_OVERLOADS(letter, qr, T, Real)                                                                     \
+  inline cusolverStatus_t potrf_batched(cusolverDnHandle_t h, cublasFillMode_t fill, int n, T** a, int lda, int* info, \
+                                        int count) {                                                                   \
+    return cusolverDn##letter##potrfBatched(h, fill, n, a, lda, info, count);                                          \
+  }                                                                                                                    \
+  inline cusolverStatus_t orgqr_size(cusolverDnHandle_t h, int m, int n, int k, const T* a, int lda, const T* tau,     \
+                                     int* size) {                                                                      \
+    return cusolverDn##qr##_bufferSize(h, m, n, k, a, lda, tau, size);                                                 \
+  }                                                                                                                    \
+  inline cusolverStatus_t orgqr(cusolverDnHandle_t h, int m, int n, int k, T* a, int lda, const T* tau, T* work,       \
+                                int size, int* info) {                                                                 \
+    return cusolverDn##qr(h, m, n, k, a, lda, tau, work, size, info);                                                  \
+  }                                                                                                                    \
+  inline cusolverStatus_t gesvdj_size(cusolverDnHandle_t h, int econ, int m, int n, const T* a, int lda,               \
+                                      const Real* s, const T* u, int ldu, const T* v, int ldv, int* size,              \
+                                      gesvdjInfo_t settings) {                                                         \
+    return cusolverDn##letter##gesvdj_bufferSize(h, CUSOLVER_EIG_MODE_VECTOR, econ, m, n, a, lda, s, u, ldu, v, ldv,   \
+                                                 size, settings);                                                      \
+  }                                                                                                                    \
+  inline cusolverStatus_t gesvdj(cusolverDnHandle_t h, int econ, int m, int n, T* a, int lda, Real* s, T* u, int ldu,  \
+                                 T* v, int ldv, T* work, int size, int* info, gesvdjInfo_t settings) {                 \
+    return cusolverDn##letter##gesvdj(h, CUSOLVER_EIG_MODE_VECTOR, econ, m, n, a, lda, s, u, ldu, v, ldv, work, size,  \
+                                      info, settings);                                                                 \
+  }                                                                                                                    \
+  inline cublasStatus_t trsm(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t fill, cublasDiagType_t diag,    \
+                             int m, int n, const T* alpha, const T* a, int lda, T* b, int ldb) {                       \
+    return cublas##letter##trsm(h, side, fill, CUBLAS_OP_N, diag, m, n, alpha, a, lda, b, ldb);                        \
   }
 RUSH_FORALL_SOLVER_TYPES(RUSH_SOLVER_OVERLOADS)
 #undef RUSH_SOLVER_OVERLOADS
