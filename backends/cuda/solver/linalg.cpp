@@ -113,6 +113,29 @@ struct Workspace {
   std::vector<char> host;
 };
 
+// x := op(A)^-1 x for a triangle of A (B, n, n) and x (B, m, n), which are n x m matrices as the library has them.
+template <class T>
+void solve_triangle(const Tensor& a, const Tensor& x, cublasFillMode_t fill, cublasOperation_t op,
+                    cublasDiagType_t diag) {
+  const T number(1);
+  const auto* one = reinterpret_cast<const typename LibraryType<T>::type*>(&number);
+  const auto n = static_cast<int>(a.size(1)), m = static_cast<int>(x.size(1));
+  const int64_t batch = a.size(0);
+  if (batch == 1 || (batch <= 8 && n >= 64)) {
+    const Blas blas;
+    for (int64_t i = 0; i < batch; ++i) {
+      RUSH_CUDA_CHECK(trsm(blas.handle(), fill, op, diag, n, m, one, matrix<T>(a, i), n, matrix<T>(x, i), n));
+    }
+    return;
+  }
+  const Addresses<T> matrices(a), columns(x);
+  const Blas blas;
+  for_each_chunk(batch, [&](int64_t i, int count) {
+    RUSH_CUDA_CHECK(
+        trsm_batched(blas.handle(), fill, op, diag, n, m, one, matrices.from(i), n, columns.from(i), n, count));
+  });
+}
+
 struct LuFactors {
   Tensor factors, pivots;  // (B, m, n), the matrix (n, m) as the library has it; (B, min(n, m)), counted from one
 };
@@ -180,21 +203,14 @@ void solve(const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& info
   assign(x, transposed(columns));
 }
 
-// X^T A^T = B^T: the library sees the transposes of all three.
 struct TriangularLoop {
   template <class T>
   static void run(const Tensor& x, const Tensor& a, const Tensor& b, bool upper, bool unit) {
-    using Library = typename LibraryType<T>::type;
-    assign(x, b);
     if (is_empty(b)) return;
-    const T one(1);
-    const auto n = static_cast<int>(a.size(1)), m = static_cast<int>(b.size(2));
-    const Blas blas;
-    for (int64_t i = 0; i < a.size(0); ++i) {
-      RUSH_CUDA_CHECK(trsm(blas.handle(), CUBLAS_SIDE_RIGHT, upper ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER,
-                           unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT, m, n, reinterpret_cast<const Library*>(&one),
-                           matrix<T>(a, i), n, matrix<T>(x, i), m));
-    }
+    const Tensor columns = native::clone_contiguous(transposed(b));
+    solve_triangle<T>(a, columns, upper ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_T,
+                      unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT);
+    assign(x, transposed(columns));
   }
 };
 

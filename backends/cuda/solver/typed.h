@@ -35,9 +35,14 @@ namespace rush::cuda {
     return cusolverDn##letter##gesvdj(h, CUSOLVER_EIG_MODE_VECTOR, econ, m, n, a, lda, s, u, ldu, v, ldv, work, size,  \
                                       info, settings);                                                                 \
   }                                                                                                                    \
-  inline cublasStatus_t trsm(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t fill, cublasDiagType_t diag,    \
+  inline cublasStatus_t trsm(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, cublasDiagType_t diag,     \
                              int m, int n, const T* alpha, const T* a, int lda, T* b, int ldb) {                       \
-    return cublas##letter##trsm(h, side, fill, CUBLAS_OP_N, diag, m, n, alpha, a, lda, b, ldb);                        \
+    return cublas##letter##trsm(h, CUBLAS_SIDE_LEFT, fill, op, diag, m, n, alpha, a, lda, b, ldb);                     \
+  }                                                                                                                    \
+  inline cublasStatus_t trsm_batched(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op,                    \
+                                     cublasDiagType_t diag, int m, int n, const T* alpha, T** a, int lda, T** b,       \
+                                     int ldb, int count) {                                                             \
+    return cublas##letter##trsmBatched(h, CUBLAS_SIDE_LEFT, fill, op, diag, m, n, alpha, a, lda, b, ldb, count);       \
   }
 RUSH_FORALL_SOLVER_TYPES(RUSH_SOLVER_OVERLOADS)
 #undef RUSH_SOLVER_OVERLOADS
