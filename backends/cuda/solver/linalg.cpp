@@ -136,72 +136,112 @@ void solve_triangle(const Tensor& a, const Tensor& x, cublasFillMode_t fill, cub
   });
 }
 
+// The factors of a matrix P A = L U as the library has them, and its pivots, counted from one.
 struct LuFactors {
-  Tensor factors, pivots;  // (B, m, n), the matrix (n, m) as the library has it; (B, min(n, m)), counted from one
+  Tensor factors;  // (B, m, n)
+  Tensor pivots;   // (B, min(n, m)): of cuBLAS's function for batches int32, of cuSOLVER's int64
 };
 
-// `columns` (B, m, n), which become the factors.
-LuFactors factor_lu(const Solver& solver, const Tensor& columns, const Tensor& info, bool pivoting = true) {
-  const int64_t n = columns.size(2), m = columns.size(1), k = std::min(n, m);
-  const LuFactors lu{columns, rush::detail::empty_contiguous({columns.size(0), k}, kInt64, columns.device())};
+// `columns` (B, m, n) become the factors. `pivots` (B, min(n, m)), int32, may be written.
+template <class T>
+LuFactors factor_lu(const Tensor& columns, const Tensor& pivots, const Tensor& info, bool pivoting = true) {
+  const int64_t batch = columns.size(0), n = columns.size(2), m = columns.size(1), k = std::min(n, m);
+  int* codes = info.data_ptr<int32_t>();
+  if (batch > 1 && n == m && n < 512) {
+    const Addresses<T> matrices(columns);
+    const Blas blas;
+    for_each_chunk(batch, [&](int64_t i, int count) {
+      // Without memory for pivots the libraries exchange no rows.
+      int* rows = pivoting ? pivots.data_ptr<int32_t>() + i * k : nullptr;
+      const auto size = static_cast<int>(n);
+      RUSH_CUDA_CHECK(getrf_batched(blas.handle(), size, matrices.from(i), size, rows, codes + i, count));
+    });
+    return {columns, pivots};
+  }
+  const LuFactors lu{columns, rush::detail::empty_contiguous({batch, k}, kInt64, columns.device())};
   const cudaDataType type = data_type(columns.scalar_type());
+  const Solver solver;
   size_t on_device = 0, on_host = 0;
   RUSH_CUDA_CHECK(cusolverDnXgetrf_bufferSize(solver.handle(), solver.params(), n, m, type, columns.data_ptr(), n, type,
                                               &on_device, &on_host));
   Workspace work(on_device, on_host);
-  for (int64_t i = 0; i < columns.size(0); ++i) {
-    // Without a place for pivots the library exchanges no rows.
-    int64_t* pivots = pivoting ? lu.pivots.data_ptr<int64_t>() + i * k : nullptr;
-    RUSH_CUDA_CHECK(cusolverDnXgetrf(solver.handle(), solver.params(), n, m, type, matrix_data(columns, i), n, pivots,
-                                     type, work.device.data(), on_device, work.host.data(), on_host,
-                                     info.data_ptr<int32_t>() + i));
+  for (int64_t i = 0; i < batch; ++i) {
+    int64_t* rows = pivoting ? lu.pivots.data_ptr<int64_t>() + i * k : nullptr;
+    RUSH_CUDA_CHECK(cusolverDnXgetrf(solver.handle(), solver.params(), n, m, type, matrix_data(columns, i), n, rows,
+                                     type, work.device.data(), on_device, work.host.data(), on_host, codes + i));
   }
   return lu;
 }
 
-void lu_factor(const Tensor& out, const Tensor& pivots, const Tensor& a, bool pivoting, const Tensor& info) {
-  info.zero_();
-  if (is_empty(a)) return;
-  const Tensor columns = native::clone_contiguous(transposed(a));
-  {
+struct LuLoop {
+  template <class T>
+  static void run(const Tensor& out, const Tensor& pivots, const Tensor& a, bool pivoting, const Tensor& info) {
+    if (is_done(a, info)) return;
+    const LuFactors lu = factor_lu<T>(native::clone_contiguous(transposed(a)), pivots, info, pivoting);
+    if (pivoting && lu.pivots.scalar_type() != kInt32) assign(pivots, lu.pivots);
+    assign(out, transposed(lu.factors));
+  }
+};
+
+// A^-1 x for x (B, m, n), whose memory it may take. Both are n x m matrices as the library has them.
+template <class T>
+Tensor solve_factored(const LuFactors& lu, const Tensor& x) {
+  const int64_t batch = x.size(0), m = x.size(1), n = x.size(2);
+  if (is_empty(x)) return x;
+  if (lu.pivots.scalar_type() == kInt64) {
+    const cudaDataType type = data_type(x.scalar_type());
+    const Scratch status(sizeof(int32_t));
     const Solver solver;
-    const LuFactors lu = factor_lu(solver, columns, info, pivoting);
-    if (pivoting) assign(pivots, lu.pivots);
+    for (int64_t i = 0; i < batch; ++i) {
+      RUSH_CUDA_CHECK(cusolverDnXgetrs(solver.handle(), solver.params(), CUBLAS_OP_N, n, m, type,
+                                       matrix_data(lu.factors, i), n, lu.pivots.data_ptr<int64_t>() + i * n, type,
+                                       matrix_data(x, i), n, status.as<int32_t>()));
+    }
+    return x;
   }
-  assign(out, transposed(columns));
+  if (n <= 8 || (n <= 16 && m == n) || (n <= 64 && m <= 8) || (n <= 128 && m <= 2)) {
+    const Addresses<T> matrices(lu.factors), columns(x);
+    const Blas blas;
+    for_each_chunk(batch, [&](int64_t i, int count) {
+      const auto rows = static_cast<int>(n);
+      int status = 0;  // says nothing of the matrices
+      RUSH_CUDA_CHECK(getrs_batched(blas.handle(), rows, static_cast<int>(m), matrices.from(i), rows,
+                                    lu.pivots.data_ptr<int32_t>() + i * n, columns.from(i), rows, &status, count));
+    });
+    return x;
+  }
+  const Tensor order = rush::detail::empty_contiguous({batch, n}, kInt64, x.device());
+  permutation(order, lu.pivots);
+  const Tensor exchanged = x.gather(2, order.unsqueeze(1).expand(x.sizes()));
+  solve_triangle<T>(lu.factors, exchanged, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_UNIT);
+  solve_triangle<T>(lu.factors, exchanged, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT);
+  return exchanged;
 }
 
-// x, (B, m, n) row-major, whose columns are the library's rows: x := A^-T x, or A^-1 x when `transpose`.
-void solve_factored(const Solver& solver, const LuFactors& lu, const Tensor& x, bool transpose) {
-  const int64_t n = lu.factors.size(1), m = x.size(1);
-  const cudaDataType type = data_type(x.scalar_type());
-  const Scratch status(sizeof(int32_t));
-  for (int64_t i = 0; i < x.size(0); ++i) {
-    RUSH_CUDA_CHECK(cusolverDnXgetrs(solver.handle(), solver.params(), transpose ? CUBLAS_OP_T : CUBLAS_OP_N, n, m,
-                                     type, matrix_data(lu.factors, i), n, lu.pivots.data_ptr<int64_t>() + i * n, type,
-                                     matrix_data(x, i), n, status.as<int32_t>()));
-  }
+template <class T>
+Tensor solve_by_lu(const Tensor& columns, const Tensor& x, const Tensor& info) {
+  const Tensor pivots = rush::detail::empty_contiguous({columns.size(0), columns.size(2)}, kInt32, columns.device());
+  return solve_factored<T>(factor_lu<T>(columns, pivots, info), x);
 }
 
-void inverse(const Tensor& out, const Tensor& a, const Tensor& info) {
-  info.zero_();
-  if (is_empty(a)) return;
-  set_identity(out);
-  const Solver solver;
-  solve_factored(solver, factor_lu(solver, native::clone_contiguous(a), info), out, false);
-}
-
-void solve(const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& info) {
-  info.zero_();
-  if (is_empty(a)) return;
-  const Tensor columns = native::clone_contiguous(transposed(b));
-  {
-    const Solver solver;
-    const LuFactors lu = factor_lu(solver, native::clone_contiguous(a), info);
-    if (!is_empty(b)) solve_factored(solver, lu, columns, true);
+struct InverseLoop {  // the library has A^T, whose inverse is that of A as it has it
+  template <class T>
+  static void run(const Tensor& out, const Tensor& a, const Tensor& info) {
+    if (is_done(a, info)) return;
+    set_identity(out);
+    const Tensor inverse = solve_by_lu<T>(native::clone_contiguous(a), out, info);
+    if (!inverse.is_same(out)) assign(out, inverse);
   }
-  assign(x, transposed(columns));
-}
+};
+
+struct SolveLoop {
+  template <class T>
+  static void run(const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& info) {
+    if (is_done(a, info)) return;
+    const Tensor matrices = native::clone_contiguous(transposed(a)), columns = native::clone_contiguous(transposed(b));
+    assign(x, transposed(solve_by_lu<T>(matrices, columns, info)));
+  }
+};
 
 struct TriangularLoop {
   template <class T>
@@ -397,10 +437,10 @@ struct SvdLoop {
 }  // namespace
 
 void register_linalg() {
-  kernels::linalg_lu_factor.set(kCUDA, lu_factor);
+  set_by_dtype<kernels::linalg_lu_factor, LuLoop, SolverTypes, 2>(kCUDA);
   kernels::pivots_to_permutation.set(kCUDA, permutation);
-  kernels::linalg_inv.set(kCUDA, inverse);
-  kernels::linalg_solve.set(kCUDA, solve);
+  set_by_dtype<kernels::linalg_inv, InverseLoop, SolverTypes, 1>(kCUDA);
+  set_by_dtype<kernels::linalg_solve, SolveLoop, SolverTypes, 1>(kCUDA);
   set_by_dtype<kernels::linalg_solve_triangular, TriangularLoop, SolverTypes, 1>(kCUDA);
   set_by_dtype<kernels::linalg_cholesky, CholeskyLoop, SolverTypes, 1>(kCUDA);
   set_by_dtype<kernels::linalg_qr, QrLoop, SolverTypes, 2>(kCUDA);

@@ -43,6 +43,13 @@ namespace rush::cuda {
                                      cublasDiagType_t diag, int m, int n, const T* alpha, T** a, int lda, T** b,       \
                                      int ldb, int count) {                                                             \
     return cublas##letter##trsmBatched(h, CUBLAS_SIDE_LEFT, fill, op, diag, m, n, alpha, a, lda, b, ldb, count);       \
+  }                                                                                                                    \
+  inline cublasStatus_t getrf_batched(cublasHandle_t h, int n, T** a, int lda, int* pivots, int* info, int count) {    \
+    return cublas##letter##getrfBatched(h, n, a, lda, pivots, info, count);                                            \
+  }                                                                                                                    \
+  inline cublasStatus_t getrs_batched(cublasHandle_t h, int n, int m, T** lu, int ldl, const int* pivots, T** b,       \
+                                      int ldb, int* info, int count) {                                                 \
+    return cublas##letter##getrsBatched(h, CUBLAS_OP_N, n, m, lu, ldl, pivots, b, ldb, info, count);                   \
   }
 RUSH_FORALL_SOLVER_TYPES(RUSH_SOLVER_OVERLOADS)
 #undef RUSH_SOLVER_OVERLOADS

@@ -6,7 +6,8 @@ namespace rush::cuda {
 
 namespace {
 
-// One thread makes the exchanges of one matrix, which come one after the other.
+// One thread makes the exchanges of one matrix, which come one after the other. Pivots of a matrix with NaNs may be any
+// numbers: those that are no row leave it where it is.
 struct Exchange {
   int64_t* order;
   const int32_t* pivots;
@@ -16,6 +17,7 @@ struct Exchange {
     for (int64_t j = 0; j < n; ++j) rows[j] = j;
     for (int64_t j = 0; j < k; ++j) {
       const int64_t other = pivots[i * k + j] - 1, row = rows[j];
+      if (other < 0 || other >= n) continue;
       rows[j] = rows[other];
       rows[other] = row;
     }
