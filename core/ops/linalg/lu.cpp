@@ -72,9 +72,9 @@ Tensor logdet(const Tensor& a) {
   return logarithm.masked_fill(sign.lt(0), std::numeric_limits<double>::quiet_NaN());
 }
 
-// (..., n): which row of A each row of P^T A is.
-Tensor permutation_of(const char* op, const Tensor& lu, const Tensor& pivots) {
-  const int64_t n = lu.size(-2), k = std::min(n, lu.size(-1)), batch = checked_numel(batch_of(lu));
+// Throws unless these can be the pivots of `lu`, which waits for a GPU.
+void check_pivots(const char* op, const Tensor& lu, const Tensor& pivots) {
+  const int64_t n = lu.size(-2), k = std::min(n, lu.size(-1));
   RUSH_CHECK_TYPE(pivots.scalar_type() == kInt32, op, ": pivots must be int32, got ", pivots.scalar_type());
   RUSH_CHECK_VALUE(pivots.sizes() == IntArrayRef(with(batch_of(lu), {k})), op, ": pivots of shape ", pivots.sizes(),
                    " do not fit LU of shape ", lu.sizes());
@@ -83,18 +83,22 @@ Tensor permutation_of(const char* op, const Tensor& lu, const Tensor& pivots) {
     const int least = pivots.amin().item<int>(), most = pivots.amax().item<int>();
     RUSH_CHECK_VALUE(least >= 1 && most <= n, op, ": pivots must be between 1 and ", n, ", got ", least, " to ", most);
   }
+}
+
+// (..., n): which row of A each row of P^T A is.
+Tensor permutation_of(const Tensor& lu, const Tensor& pivots) {
+  const int64_t n = lu.size(-2), k = std::min(n, lu.size(-1)), batch = checked_numel(batch_of(lu));
   const Tensor order = detail::empty_contiguous(with(batch_of(lu), {n}), kInt64, lu.device());
   kernels::pivots_to_permutation(lu.device().type, order.view({batch, n}), contiguous(pivots).view({batch, k}));
   return order;
 }
 
-std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& pivots, bool data, bool permutation) {
-  check_matrices("lu_unpack", lu);
+std::tuple<Tensor, Tensor, Tensor> unpack(const Tensor& lu, const Tensor& pivots, bool data, bool permutation) {
   const TensorOptions options = TensorOptions(lu.scalar_type()).device(lu.device());
   const int64_t n = lu.size(-2), k = std::min(n, lu.size(-1));
   Tensor P = empty({0}, options), L = P, U = P;
   if (permutation) {
-    const Tensor order = permutation_of("lu_unpack", lu, pivots);
+    const Tensor order = permutation_of(lu, pivots);
     P = zeros(with(batch_of(lu), {n, n}), options).scatter(-2, order.unsqueeze(-2), 1);
   }
   if (data) {
@@ -104,9 +108,15 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& piv
   return {P, L, U};
 }
 
+std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& pivots, bool data, bool permutation) {
+  check_matrices("lu_unpack", lu);
+  if (permutation) check_pivots("lu_unpack", lu, pivots);
+  return unpack(lu, pivots, data, permutation);
+}
+
 std::tuple<Tensor, Tensor, Tensor> linalg_lu(const Tensor& a, bool pivot) {
   const auto [lu, pivots, info] = ops::linalg_lu_factor_ex(a, pivot, false);
-  return ops::lu_unpack(lu, pivots, true, true);
+  return unpack(lu, pivots, true, true);
 }
 
 Tensor linalg_lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left, bool adjoint) {
@@ -116,7 +126,8 @@ Tensor linalg_lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, 
                    " does not fit LU of shape ", lu.sizes());
   // X A = B is A^H X^H = B^H.
   if (!left) return rush::adjoint(ops::linalg_lu_solve(lu, pivots, rush::adjoint(b), true, !adjoint));
-  const Tensor order = permutation_of("linalg_lu_solve", lu, pivots);
+  check_pivots("linalg_lu_solve", lu, pivots);
+  const Tensor order = permutation_of(lu, pivots);
   const auto rows = [](const Tensor& x, const Tensor& which) {
     const DimVector sizes =
         with(broadcast_shapes(batch_of(x), which.sizes().slice(0, which.dim() - 1), "linalg_lu_solve"),
