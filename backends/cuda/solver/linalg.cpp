@@ -9,6 +9,7 @@
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/solver/handle.h"
 #include "backends/cuda/solver/permutation.h"
+#include "backends/cuda/solver/reflections.h"
 #include "backends/cuda/solver/typed.h"
 #include "backends/functors/pick.h"
 #include "core/ops/factory/range.h"
@@ -299,16 +300,19 @@ struct QrLoop {
     }
     const Tensor columns = native::clone_contiguous(transposed(a));
     const Tensor tau = rush::detail::empty_contiguous({batch, k}, a.scalar_type(), a.device());
+    const bool at_once = n <= kMostReflectedRows && batch >= std::max<int64_t>(2, n / 16);
     const Scratch status(sizeof(int32_t));
-    {
-      const Solver solver;
-      factor(solver, columns, tau, n, m, status.as<int32_t>());
+    if (at_once) {
+      factor_batch<T>(columns, tau);
+    } else {
+      factor_each(columns, tau, status.as<int32_t>());
     }
     // R is the upper triangle of the first rows.
     const Tensor rows =
         rush::detail::make_view(columns, {batch, r.size(1), m}, {n * m, 1, n}, columns.storage_offset());
     kernels::triangle(kCUDA, r, rows, 0, true);
     if (!q.defined()) return;
+    if (at_once) return multiply_reflections(q, columns, tau);
     const int64_t wanted = q.size(2), shared = std::min(wanted, m);
     const Tensor q_columns = rush::detail::empty_contiguous({batch, wanted, n}, a.scalar_type(), a.device());
     q_columns.zero_();
@@ -331,9 +335,21 @@ struct QrLoop {
     assign(q, transposed(q_columns));
   }
 
-  static void factor(const Solver& solver, const Tensor& columns, const Tensor& tau, int64_t n, int64_t m,
-                     int32_t* status) {
+  template <class T>
+  static void factor_batch(const Tensor& columns, const Tensor& tau) {
+    const auto n = static_cast<int>(columns.size(2)), m = static_cast<int>(columns.size(1));
+    const Addresses<T> matrices(columns), taus(tau);
+    const Blas blas;
+    for_each_chunk(columns.size(0), [&](int64_t i, int count) {
+      int status = 0;  // says nothing of the matrices
+      RUSH_CUDA_CHECK(geqrf_batched(blas.handle(), n, m, matrices.from(i), n, taus.from(i), &status, count));
+    });
+  }
+
+  static void factor_each(const Tensor& columns, const Tensor& tau, int32_t* status) {
+    const int64_t n = columns.size(2), m = columns.size(1);
     const cudaDataType type = data_type(columns.scalar_type());
+    const Solver solver;
     size_t on_device = 0, on_host = 0;
     RUSH_CUDA_CHECK(cusolverDnXgeqrf_bufferSize(solver.handle(), solver.params(), n, m, type, columns.data_ptr(), n,
                                                 type, tau.data_ptr(), type, &on_device, &on_host));

@@ -50,6 +50,9 @@ namespace rush::cuda {
   inline cublasStatus_t getrs_batched(cublasHandle_t h, int n, int m, T** lu, int ldl, const int* pivots, T** b,       \
                                       int ldb, int* info, int count) {                                                 \
     return cublas##letter##getrsBatched(h, CUBLAS_OP_N, n, m, lu, ldl, pivots, b, ldb, info, count);                   \
+  }                                                                                                                    \
+  inline cublasStatus_t geqrf_batched(cublasHandle_t h, int m, int n, T** a, int lda, T** tau, int* info, int count) { \
+    return cublas##letter##geqrfBatched(h, m, n, a, lda, tau, info, count);                                            \
   }
 RUSH_FORALL_SOLVER_TYPES(RUSH_SOLVER_OVERLOADS)
 #undef RUSH_SOLVER_OVERLOADS
