@@ -3,6 +3,7 @@
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #if __has_include(<cusolverDn.h>)
 #include <algorithm>
+#include <limits>
 
 #include "backends/cuda/blas/handle.h"
 #include "backends/cuda/check.h"
@@ -14,6 +15,8 @@
 #include "backends/functors/pick.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/linalg/linalg.h"
+#include "core/ops/pointwise/binary.h"
+#include "core/ops/reduce/vector_norm.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/triangular.h"
 
@@ -443,37 +446,89 @@ void eig(const Tensor& values, const Tensor& vectors, const Tensor& a, const Ten
   assign(vectors, transposed(right));
 }
 
+class JacobiSettings {
+ public:
+  JacobiSettings() { RUSH_CUDA_CHECK(cusolverDnCreateGesvdjInfo(&info_)); }
+  ~JacobiSettings() { static_cast<void>(cusolverDnDestroyGesvdjInfo(info_)); }
+  JacobiSettings(const JacobiSettings&) = delete;
+  gesvdjInfo_t get() const { return info_; }
+
+ private:
+  gesvdjInfo_t info_ = nullptr;
+};
+
 // A^T = U' S V'^H, so A = conj(V') S U'^T.
 struct SvdLoop {
   template <class T>
+  using Real = cpp_type<is_complex_v<T> ? (sizeof(T) == 8 ? kFloat32 : kFloat64) : scalar_type_of<T>>;
+
+  template <class T>
   static void run(const Tensor& u, const Tensor& s, const Tensor& vh, const Tensor& a, const Tensor& info) {
-    using Library = typename LibraryType<T>::type;
-    using Real = cpp_type<is_complex_v<T> ? (sizeof(T) == 8 ? kFloat32 : kFloat64) : scalar_type_of<T>>;
     info.zero_();
     if (is_empty(a)) {
       set_identity(u);
       set_identity(vh);
       return;
     }
+    // The library's function for batches takes matrices of up to 32 rows and columns, and is faster for one of them,
+    // too.
+    if (a.size(1) <= 32 && a.size(2) <= 32) {
+      run_small<T>(u, s, vh, a, info);
+    } else {
+      run_each<T>(u, s, vh, a, info);
+    }
+  }
+
+  // The library computes all vectors. Matrices are divided by their largest number, whose square might be infinite.
+  template <class T>
+  static void run_small(const Tensor& u, const Tensor& s, const Tensor& vh, const Tensor& a, const Tensor& info) {
+    const int64_t batch = a.size(0);
+    const auto n = static_cast<int>(a.size(1)), m = static_cast<int>(a.size(2)), k = std::min(n, m);
+    const auto squares = [&](int64_t size) {
+      return rush::detail::empty_contiguous({batch, size, size}, a.scalar_type(), a.device());
+    };
+    const Tensor largest = linalg_vector_norm(a, std::numeric_limits<double>::infinity(), IntArrayRef({1, 2}), true)
+                               .clamp_min(std::numeric_limits<Real<T>>::min());
+    const Tensor columns = a / largest, left = vh.size(1) == m ? vh : squares(m), right = squares(n);
+    {
+      const Solver solver;
+      const JacobiSettings settings;
+      const auto values = [&](int64_t i) { return s.data_ptr<Real<T>>() + i * k; };
+      int size = 0;
+      RUSH_CUDA_CHECK(gesvdj_batched_size(solver.handle(), m, n, matrix<T>(columns, 0), values(0), matrix<T>(left, 0),
+                                          matrix<T>(right, 0), &size, settings.get(),
+                                          static_cast<int>(std::min(batch, kMostAtOnce))));
+      const Scratch work(static_cast<size_t>(size) * sizeof(T));
+      for_each_chunk(batch, [&](int64_t i, int count) {
+        RUSH_CUDA_CHECK(gesvdj_batched(solver.handle(), m, n, matrix<T>(columns, i), values(i), matrix<T>(left, i),
+                                       matrix<T>(right, i), work.as<typename LibraryType<T>::type>(), size,
+                                       info.data_ptr<int32_t>() + i, settings.get(), count));
+      });
+    }
+    Tensor scaled = s;
+    scaled.mul_(largest.view({batch, 1}));
+    if (!left.is_same(vh)) assign(vh, left.narrow(1, 0, k));
+    assign(u, transposed(right.narrow(1, 0, u.size(2))).conj());
+  }
+
+  template <class T>
+  static void run_each(const Tensor& u, const Tensor& s, const Tensor& vh, const Tensor& a, const Tensor& info) {
     const auto n = static_cast<int>(a.size(1)), m = static_cast<int>(a.size(2)), k = std::min(n, m);
     const int thin = u.size(2) == k && vh.size(1) == k;
     const Tensor columns = native::clone_contiguous(a);
     const Tensor right = rush::detail::empty_contiguous({a.size(0), u.size(2), u.size(1)}, a.scalar_type(), a.device());
     {
       const Solver solver;
-      gesvdjInfo_t settings = nullptr;
-      RUSH_CUDA_CHECK(cusolverDnCreateGesvdjInfo(&settings));
-      const std::unique_ptr<gesvdjInfo, cusolverStatus_t (*)(gesvdjInfo_t)> owner(settings,
-                                                                                  cusolverDnDestroyGesvdjInfo);
-      const auto values = [&](int64_t i) { return s.data_ptr<Real>() + i * k; };
+      const JacobiSettings settings;
+      const auto values = [&](int64_t i) { return s.data_ptr<Real<T>>() + i * k; };
       int size = 0;
       RUSH_CUDA_CHECK(gesvdj_size(solver.handle(), thin, m, n, matrix<T>(columns, 0), m, values(0), matrix<T>(vh, 0), m,
-                                  matrix<T>(right, 0), n, &size, settings));
+                                  matrix<T>(right, 0), n, &size, settings.get()));
       const Scratch work(static_cast<size_t>(size) * sizeof(T));
       for (int64_t i = 0; i < a.size(0); ++i) {
         RUSH_CUDA_CHECK(gesvdj(solver.handle(), thin, m, n, matrix<T>(columns, i), m, values(i), matrix<T>(vh, i), m,
-                               matrix<T>(right, i), n, work.as<Library>(), size, info.data_ptr<int32_t>() + i,
-                               settings));
+                               matrix<T>(right, i), n, work.as<typename LibraryType<T>::type>(), size,
+                               info.data_ptr<int32_t>() + i, settings.get()));
       }
     }
     assign(u, transposed(right).conj());

@@ -53,6 +53,16 @@ namespace rush::cuda {
   }                                                                                                                    \
   inline cublasStatus_t geqrf_batched(cublasHandle_t h, int m, int n, T** a, int lda, T** tau, int* info, int count) { \
     return cublas##letter##geqrfBatched(h, m, n, a, lda, tau, info, count);                                            \
+  }                                                                                                                    \
+  inline cusolverStatus_t gesvdj_batched_size(cusolverDnHandle_t h, int m, int n, const T* a, const Real* s,           \
+                                              const T* u, const T* v, int* size, gesvdjInfo_t settings, int count) {   \
+    return cusolverDn##letter##gesvdjBatched_bufferSize(h, CUSOLVER_EIG_MODE_VECTOR, m, n, a, m, s, u, m, v, n, size,  \
+                                                        settings, count);                                              \
+  }                                                                                                                    \
+  inline cusolverStatus_t gesvdj_batched(cusolverDnHandle_t h, int m, int n, T* a, Real* s, T* u, T* v, T* work,       \
+                                         int size, int* info, gesvdjInfo_t settings, int count) {                      \
+    return cusolverDn##letter##gesvdjBatched(h, CUSOLVER_EIG_MODE_VECTOR, m, n, a, m, s, u, m, v, n, work, size, info, \
+                                             settings, count);                                                         \
   }
 RUSH_FORALL_SOLVER_TYPES(RUSH_SOLVER_OVERLOADS)
 #undef RUSH_SOLVER_OVERLOADS
