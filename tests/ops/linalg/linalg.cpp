@@ -182,6 +182,47 @@ TEST_CASE("linalg_svd: orthonormal on both sides, descending values") {
   check_close(linalg_svdvals(tensor({3.0, 0.0, 0.0, -4.0}).view({2, 2}).to(kFloat64)), tensor({4.0, 3.0}).to(kFloat64));
 }
 
+// How a GPU computes a batch depends on the sizes of matrices, on how many they are and on how many columns B has.
+TEST_CASE("linalg: batches of every size") {
+  for (const ScalarType dtype : kTypes) {
+    CAPTURE(dtype);
+    for (const DimVector& sizes : {DimVector{3, 9, 9}, DimVector{9, 40, 40}, DimVector{2, 70, 70}, DimVector{9, 70, 70},
+                                   DimVector{2, 130, 130}}) {
+      const int64_t n = sizes.back();
+      CAPTURE(n);
+      // Far from singular, with pivots that are not on the diagonal.
+      const Tensor noise = matrices(sizes, dtype, 1) * (0.2 / std::sqrt(static_cast<double>(n)));
+      const Tensor one = eye(n, dtype), a = one.roll(1, 0) + noise;
+      check_close(linalg_inv(a).matmul(a), one.expand(sizes));
+      for (const int64_t columns : {int64_t{1}, int64_t{3}, int64_t{9}, n}) {
+        CAPTURE(columns);
+        const Tensor b = matrices({sizes[0], n, columns}, dtype, 2);
+        check_close(a.matmul(linalg_solve(a, b)), b);
+        check_close((noise + one).triu().matmul(linalg_solve_triangular(noise + one, b, true)), b);
+      }
+      const Tensor square = a.matmul(adjoint(a)), l = linalg_cholesky(square);
+      check_close(l.matmul(adjoint(l)), square);
+      const auto [w, v] = linalg_eigh(square);
+      check_close((v * w.unsqueeze(-2)).matmul(adjoint(v)), square);
+      check_close(linalg_svdvals(a).square(), w.flip({-1}));
+    }
+  }
+}
+
+TEST_CASE("linalg: more matrices than a dimension of a GPU's grid has blocks") {
+  const Tensor a = positive({66'000, 2, 2}, kFloat64), one = eye(2, kFloat64).expand(a.sizes());
+  check_close(linalg_inv(a).matmul(a), one);
+  const Tensor l = linalg_cholesky(a);
+  check_close(l.matmul(l.mT()), a);
+  check_close(linalg_solve_triangular(l, a, false), l.mT());
+  const auto [q, r] = linalg_qr(a);
+  check_close(q.matmul(r), a);
+  check_close(q.mT().matmul(q), one);
+  const auto [w, v] = linalg_eigh(a);
+  check_close((v * w.unsqueeze(-2)).matmul(v.mT()), a);
+  check_close(linalg_svdvals(a), w.flip({-1}));
+}
+
 TEST_CASE("linalg: derivatives") {
   const auto check = check_gradients;
   const Tensor identity = eye(3, kFloat64);
@@ -277,6 +318,15 @@ TEST_CASE("linalg: bad input") {
   batch.select(0, 1).fill_(0);
   CHECK_THROWS_WITH_AS(linalg_inv(batch), "linalg_inv: matrix 1 of the batch is singular", LinAlgError);
   CHECK_THROWS_AS(linalg_solve(batch, batch), LinAlgError);
+  for (const int64_t n : {9, 40}) {
+    Tensor larger = eye(n).expand({3, n, n}).clone();
+    larger.select(0, 2).select(0, n - 1).fill_(0);
+    CHECK_THROWS_WITH_AS(linalg_inv(larger), "linalg_inv: matrix 2 of the batch is singular", LinAlgError);
+    CHECK_THROWS_WITH_AS(linalg_solve(larger, larger.narrow(-1, 0, 1)),
+                         "linalg_solve: matrix 2 of the batch is singular", LinAlgError);
+    CHECK_THROWS_WITH_AS(linalg_cholesky(larger), "linalg_cholesky: matrix 2 of the batch is not positive-definite",
+                         LinAlgError);
+  }
   CHECK_THROWS_WITH_AS(linalg_cholesky(-batch), "linalg_cholesky: matrix 0 of the batch is not positive-definite",
                        LinAlgError);
   CHECK_THROWS_AS(linalg_inv(oblong), ValueError);

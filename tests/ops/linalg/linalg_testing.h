@@ -8,9 +8,11 @@ namespace rush::testing::linalg {
 
 inline constexpr ScalarType kTypes[] = {kFloat32, kFloat64, kComplex64, kComplex128};
 
-// Sizes of matrices: square ones, and of any height and width.
-inline const DimVector kSquares[] = {{1, 1}, {5, 5}, {2, 3, 4, 4}, {0, 0}, {0, 3, 3}, {70, 70}};
-inline const DimVector kOblongs[] = {{5, 5}, {7, 4}, {4, 7}, {2, 3, 6, 2}, {1, 1}, {3, 0}, {0, 3}, {0, 2, 2}, {33, 20}};
+// Sizes of matrices: square ones, and of any height and width. GPUs compute batches of small ones otherwise than
+// others.
+inline const DimVector kSquares[] = {{1, 1}, {5, 5}, {2, 3, 4, 4}, {0, 0}, {0, 3, 3}, {70, 70}, {3, 20, 20}};
+inline const DimVector kOblongs[] = {{5, 5}, {7, 4},    {4, 7},   {2, 3, 6, 2}, {1, 1},      {3, 0},
+                                     {0, 3}, {0, 2, 2}, {33, 20}, {4, 16, 8},   {3, 33, 20}, {2, 64, 3}};
 
 // Values between -1 and 1 with a gradient. Unlike a wave's, whose rows are combinations of two, theirs make matrices of
 // full rank.

@@ -13,8 +13,8 @@ using rush::testing::check_gradients;
 using rush::testing::complex_leaf;
 using rush::testing::largest;
 
-const DimVector kFactoredShapes[] = {{5, 5}, {7, 4}, {4, 7},    {2, 3, 6, 2}, {1, 1},
-                                     {3, 0}, {0, 3}, {0, 2, 2}, {130, 60},    {60, 130}};
+const DimVector kFactoredShapes[] = {{5, 5}, {7, 4},    {4, 7},    {2, 3, 6, 2}, {1, 1},     {3, 0},
+                                     {0, 3}, {0, 2, 2}, {130, 60}, {60, 130},    {3, 20, 20}};
 
 TEST_CASE("linalg_lu: a permutation and two triangles") {
   for (const ScalarType dtype : kTypes) {
