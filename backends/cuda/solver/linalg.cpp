@@ -162,7 +162,7 @@ LuFactors factor_lu(const Tensor& columns, const Tensor& pivots, const Tensor& i
     });
     return {columns, pivots};
   }
-  const LuFactors lu{columns, rush::detail::empty_contiguous({batch, k}, kInt64, columns.device())};
+  LuFactors lu{columns, rush::detail::empty_contiguous({batch, k}, kInt64, columns.device())};
   const cudaDataType type = data_type(columns.scalar_type());
   const Solver solver;
   size_t on_device = 0, on_host = 0;
@@ -216,7 +216,7 @@ Tensor solve_factored(const LuFactors& lu, const Tensor& x) {
   }
   const Tensor order = rush::detail::empty_contiguous({batch, n}, kInt64, x.device());
   permutation(order, lu.pivots);
-  const Tensor exchanged = x.gather(2, order.unsqueeze(1).expand(x.sizes()));
+  Tensor exchanged = x.gather(2, order.unsqueeze(1).expand(x.sizes()));
   solve_triangle<T>(lu.factors, exchanged, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_UNIT);
   solve_triangle<T>(lu.factors, exchanged, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT);
   return exchanged;
