@@ -27,11 +27,12 @@ void CosineAnnealingLR::visit(StateFields& fields) {
 std::vector<double> CosineAnnealingLR::get_lrs() {
   std::vector<double> lrs = current_lrs();
   if (is_initial_) return lrs;
+  const std::vector<double>& bases = base_lrs();
   const auto period = static_cast<double>(T_max_), epoch = static_cast<double>(last_epoch_);
   const bool turns = (last_epoch_ - 1 - T_max_) % (2 * T_max_) == 0;  // the rate before was eta_min, the ratio 0 / 0
   for (size_t i = 0; i < lrs.size(); ++i) {
     if (turns) {
-      lrs[i] += (base_lrs_[i] - eta_min_) * (1 - std::cos(pi / period)) / 2;
+      lrs[i] += (bases[i] - eta_min_) * (1 - std::cos(pi / period)) / 2;
     } else {
       lrs[i] = (1 + std::cos(pi * epoch / period)) / (1 + std::cos(pi * (epoch - 1) / period)) * (lrs[i] - eta_min_) +
                eta_min_;
@@ -41,7 +42,7 @@ std::vector<double> CosineAnnealingLR::get_lrs() {
 }
 
 std::vector<double> CosineAnnealingLR::get_closed_form_lrs() {
-  std::vector<double> lrs = base_lrs_;
+  std::vector<double> lrs = base_lrs();
   const double height = (1 + std::cos(pi * static_cast<double>(last_epoch_) / static_cast<double>(T_max_))) / 2;
   for (double& lr : lrs) lr = eta_min_ + (lr - eta_min_) * height;
   return lrs;
@@ -69,7 +70,7 @@ void CosineAnnealingWarmRestarts::visit(StateFields& fields) {
 }
 
 std::vector<double> CosineAnnealingWarmRestarts::get_lrs() {
-  std::vector<double> lrs = base_lrs_;
+  std::vector<double> lrs = base_lrs();
   for (double& lr : lrs) lr = eta_min_ + (lr - eta_min_) * (1 + std::cos(pi * T_cur_ / T_i_)) / 2;
   return lrs;
 }
@@ -176,7 +177,7 @@ std::vector<double> OneCycleLR::get_lrs() {
   const double part = length == 0 ? 1 : (now - start_step) / length;  // PyTorch divides by zero
 
   std::vector<double> lrs;
-  for (size_t i = 0; i < base_lrs_.size(); ++i) {
+  for (size_t i = 0; i < base_lrs().size(); ++i) {
     lrs.push_back(anneal(level(i, phase.start), level(i, phase.end), part));
     if (!options_.cycle_momentum()) continue;
     const auto momentum = [&](bool high) { return high ? options_.max_momentum() : options_.base_momentum(); };

@@ -164,7 +164,7 @@ void LambdaLR::check() const {
 }
 
 std::vector<double> LambdaLR::get_lrs() {
-  std::vector<double> lrs = base_lrs_;
+  std::vector<double> lrs = base_lrs();
   for (size_t i = 0; i < lrs.size(); ++i) lrs[i] *= lambdas_[i](last_epoch_);
   return lrs;
 }

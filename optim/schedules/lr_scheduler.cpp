@@ -44,12 +44,22 @@ void LRScheduler::jump_to(int64_t epoch) {
   set_lrs(get_closed_form_lrs());
 }
 
+static void check_groups(const Optimizer& optimizer, size_t expected) {
+  const size_t groups = optimizer.param_groups().size();
+  RUSH_CHECK(groups == expected, "LRScheduler: the optimizer has ", groups,
+             " parameter groups, the schedule was made for ", expected);
+}
+
 void LRScheduler::set_lrs(const std::vector<double>& lrs) {
+  check_groups(optimizer_, lrs.size());
   auto& groups = optimizer_.param_groups();
-  RUSH_CHECK(lrs.size() == groups.size(), "LRScheduler: the optimizer has ", groups.size(), " parameter groups, the ",
-             "schedule was made for ", lrs.size());
   for (size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(lrs[i]);
   last_lrs_ = lrs;
+}
+
+const std::vector<double>& LRScheduler::base_lrs() const {
+  check_groups(optimizer_, base_lrs_.size());
+  return base_lrs_;
 }
 
 std::vector<double> LRScheduler::current_lrs() const { return scaled(1); }
@@ -61,7 +71,7 @@ std::vector<double> LRScheduler::scaled(double factor) const {
 }
 
 std::vector<double> LRScheduler::scaled_base(double factor) const {
-  std::vector<double> lrs = base_lrs_;
+  std::vector<double> lrs = base_lrs();
   for (double& lr : lrs) lr *= factor;
   return lrs;
 }

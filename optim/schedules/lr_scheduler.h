@@ -50,6 +50,8 @@ class LRScheduler {
   // Names what a state dict keeps. Overrides call the base's first.
   virtual void visit(StateFields& fields);
 
+  // The rates that the groups started with. Throws Error when the optimiser has more or fewer groups by now.
+  const std::vector<double>& base_lrs() const;
   std::vector<double> current_lrs() const;
   // libtorch's name.
   std::vector<double> get_current_lrs() const { return current_lrs(); }

@@ -163,6 +163,30 @@ TEST_CASE("ReduceLROnPlateau lowers the rates when PyTorch's does") {
   }
 }
 
+TEST_CASE("a schedule that starts from the groups' first rates refuses more or fewer groups") {
+  SGD sgd({zero_parameter()}, SGDOptions(0.1).momentum(0.9));
+  CosineAnnealingLR cosine(sgd, 3);
+  LambdaLR lambda(sgd, [](int64_t) { return 0.5; });
+  OneCycleLR cycle(sgd, 0.3, 20);
+  ExponentialLR exponential(sgd, 0.5);
+  const auto all_throw = [&] {
+    for (LRScheduler* schedule : std::vector<LRScheduler*>{&cosine, &lambda, &cycle})
+      CHECK_THROWS_WITH_AS(schedule->step(), doctest::Contains("the schedule was made for 1"), Error);
+  };
+  sgd.step();
+  sgd.add_param_group({{zero_parameter()}, std::make_unique<SGDOptions>(SGDOptions(0.2).momentum(0.8))});
+  const double before = sgd.param_groups()[0].options().get_lr();
+  for (int step = 0; step < 5; ++step) all_throw();  // a cosine's formula is another one where it turns
+  const auto& added = sgd.param_groups()[1].options();
+  CHECK(sgd.param_groups()[0].options().get_lr() == before);
+  CHECK(added.get_lr() == 0.2);
+  CHECK(added.get_momentum() == 0.8);
+  exponential.step();  // computes the next rate from the present one
+  CHECK(added.get_lr() == 0.1);
+  sgd.param_groups().clear();
+  all_throw();
+}
+
 TEST_CASE("warm restarts can be stepped to fractions of epochs") {
   const nlohmann::json fixtures = read_fixtures("optim/fixtures.json");
   const std::vector<double> expected = fixtures["restarts in fractions"];
