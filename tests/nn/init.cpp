@@ -104,6 +104,21 @@ TEST_CASE("simple fillings") {
   CHECK_THROWS_AS(init::eye_(empty(3)), ValueError);
 }
 
+TEST_CASE("trunc_normal_ has no numbers at the ends of a range that is many deviations wide, and reaches the tails") {
+  manual_seed(4);
+  for (const ScalarType dtype : {kFloat, kHalf, kBFloat16}) {
+    const Tensor t = init::trunc_normal_(empty({200000}, dtype), 0, 0.02, -2, 2).to(kDouble);
+    CHECK(largest(t) < 0.12);  // six deviations
+    CHECK(t.std().item<double>() == doctest::Approx(0.02).epsilon(0.01));
+  }
+  for (const double side : {-1.0, 1.0}) {
+    const double near = 3 + side * 6, far = 3 + side * 7;
+    const Tensor t = init::trunc_normal_(empty({100000}), 3, 1, std::min(near, far), std::max(near, far));
+    CHECK((average(t) - 3) * side == doctest::Approx(6.1573).epsilon(1e-3));  // (phi(6) - phi(7)) / (Phi(7) - Phi(6))
+  }
+  CHECK_THROWS_AS(init::trunc_normal_(empty(3), 0, 1, 2, -2), ValueError);
+}
+
 TEST_CASE("dirac_ makes a convolution that passes its input on") {
   const Tensor x = randn({2, 4, 5, 5});
   for (int64_t groups : {1, 2}) {
@@ -122,6 +137,13 @@ TEST_CASE("orthogonal_ makes orthonormal rows or columns") {
     const Tensor product = q.size(0) <= q.size(1) ? q.mm(q.t()) : q.t().mm(q);
     CHECK(largest(product - init::eye_(empty_like(product)) * 4) < 1e-12);
   }
+  // The factor of what was drawn whose other factor has a positive diagonal.
+  manual_seed(4);
+  const Tensor drawn = randn({30, 20});
+  manual_seed(4);
+  const Tensor q = init::orthogonal_(empty({30, 20})), r = q.t().mm(drawn);
+  CHECK(largest(r.tril(-1)) < 1e-5);
+  CHECK(r.diagonal().gt(0).all().item<bool>());
   CHECK_THROWS_AS(init::orthogonal_(empty(3)), ValueError);
 }
 
