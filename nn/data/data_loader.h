@@ -79,13 +79,17 @@ class DataLoader {
     std::shared_ptr<std::optional<BatchType>> batch_;
   };
 
-  /// Starts the workers. Throws ValueError for a batch size of 0; warns of more workers than processors.
+  /// Starts the workers. Throws ValueError for a batch size of 0, a negative number of workers, and drop_last with a
+  /// stateful dataset; warns of more workers than processors.
   DataLoader(Dataset dataset, Sampler sampler, DataLoaderOptions options)
       : dataset_(std::make_shared<Dataset>(std::move(dataset))),
         sampler_(std::move(sampler)),
         options_(std::move(options)) {
     RUSH_CHECK_VALUE(options_.batch_size() > 0, "DataLoader: the batch size must be positive, got 0");
     detail::check_workers(options_.workers());
+    RUSH_CHECK_VALUE(!kStateful || !options_.drop_last(),
+                     "DataLoader: drop_last is not known to a dataset that decides "
+                     "itself what comes next: let its get_batch leave the last batch out, or pass over it");
     if (options_.workers() > 0) start_workers();
   }
 

@@ -21,7 +21,7 @@ struct DataLoaderOptions {
   RUSH_ARG(std::optional<std::chrono::milliseconds>, timeout) = std::nullopt;
   // Batches come in the sampler's order; otherwise as they are ready.
   RUSH_ARG(bool, enforce_ordering) = true;
-  // Leaves out a last batch that is smaller than the others.
+  // Leaves out a last batch that is smaller than the others. Not for stateful datasets, whose batches have any size.
   RUSH_ARG(bool, drop_last) = false;
   // Where every epoch draws the seed of its workers, and of batch_generator(). By default the CPU's default generator.
   RUSH_ARG(Generator, generator) = Generator();

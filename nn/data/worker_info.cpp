@@ -48,6 +48,8 @@ void check_not_empty(size_t size, bool shuffled) {
 }
 
 void check_workers(size_t workers) {
+  const auto given = static_cast<std::ptrdiff_t>(workers);
+  RUSH_CHECK_VALUE(given >= 0, "DataLoader: the number of workers must be at least 0, got ", given);
   const size_t processors = std::thread::hardware_concurrency();  // 0 where it is not known
   if (processors > 0 && workers > processors) {
     RUSH_WARN_ONCE_PER_CALLER("DataLoader: ", workers, " workers on a machine of ", processors,

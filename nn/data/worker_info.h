@@ -36,7 +36,8 @@ void note_index(std::optional<size_t> index);
 /// An empty dataset is an error where it is to be shuffled, as in PyTorch, and else a warning.
 void check_not_empty(size_t size, bool shuffled);
 
-/// Warns of more workers than the machine has processors.
+/// Throws ValueError for a negative number that became a size, and warns of more workers than the machine has
+/// processors.
 void check_workers(size_t workers);
 
 /// For as long as it lives, the calling thread loads batch `number` of an epoch: in a worker, if there is one.

@@ -50,6 +50,9 @@ TEST_CASE("an iterable dataset is read to its end, by one thread in order and by
     }
   }
   CHECK(epoch(*make_data_loader(Counter(0), DataLoaderOptions(3).workers(2))).empty());
+  CHECK_THROWS_WITH_AS(make_data_loader(Counter(8), DataLoaderOptions(3).drop_last(true)),
+                       doctest::Contains("DataLoader: drop_last is not known to a dataset that decides itself"),
+                       ValueError);
 }
 
 TEST_CASE("a new epoch of a stateful dataset starts from its beginning, though workers are in the last") {
@@ -103,6 +106,8 @@ TEST_CASE("a stream dataset gives as many examples as its sampler asks for") {
     auto drop = options;
     CHECK(epoch(*make_data_loader(Ones(), samplers::StreamSampler(10), drop.drop_last(true))).size() == 2);
   }
+  CHECK_THROWS_WITH_AS(make_data_loader(Ones(), samplers::StreamSampler(10), DataLoaderOptions(4).workers(-1)),
+                       "DataLoader: the number of workers must be at least 0, got -1", ValueError);
   CHECK_THROWS_WITH_AS(make_data_loader<samplers::StreamSampler>(Ones(), 4),
                        "make_data_loader: the dataset has no size; pass a sampler", ValueError);
 }
