@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -17,6 +16,7 @@ namespace rush::io {
 namespace {
 
 constexpr mode_t kNewFileMode = 0666;  // less the process's umask
+constexpr int kMostLinks = 40;         // as Linux follows
 
 std::string folder_of(const std::string& path) {
   size_t slash = path.rfind('/');
@@ -24,12 +24,15 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Where symbolic links lead; a path that does not exist yet stays as it is.
+// Where symbolic links lead, also to a file that does not exist yet.
 std::string follow_links(const std::string& path) {
-  char* resolved = ::realpath(path.c_str(), nullptr);
-  std::string target = resolved ? resolved : path;
-  std::free(resolved);
-  return target;
+  std::filesystem::path target = path;
+  std::error_code error;
+  for (int links = 0; std::filesystem::is_symlink(std::filesystem::symlink_status(target, error)); ++links) {
+    RUSH_CHECK_IO(links < kMostLinks, path, ": cannot write: more than ", kMostLinks, " symbolic links, or a circle");
+    target = target.parent_path() / std::filesystem::read_symlink(target, error);
+  }
+  return target.native();
 }
 
 // Note [Leftovers of killed writers]
@@ -110,7 +113,7 @@ FileDescriptor create_named(const char* name) {
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(follow_links(path_)) {
   struct stat old;
-  bool exists = ::stat(target_.c_str(), &old) == 0;
+  bool exists = ::stat(path_.c_str(), &old) == 0;
   RUSH_CHECK_IO(!exists || S_ISREG(old.st_mode), path_, ": cannot replace: not a regular file");
 
   file_ = create_nameless(folder_of(target_));

@@ -103,6 +103,20 @@ TEST_CASE("AtomicFile: follows links and keeps permissions") {
   CHECK(fs::is_symlink(link));
   CHECK(file_content(path) == "new");
   CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read));
+
+  // Also one after the other, from a folder of their own, and to a file that is not there yet.
+  fs::create_directory(folder / "links");
+  fs::create_symlink("../b.txt", folder / "links/second");
+  fs::create_symlink("second", folder / "links/first");
+  for (const char* content : {"first", "again"}) {
+    write_file_atomically(folder / "links/first", content);
+    CHECK(file_content(folder / "b.txt") == content);
+  }
+  CHECK(fs::is_symlink(folder / "links/first"));
+  CHECK(fs::is_symlink(folder / "links/second"));
+  fs::create_symlink("b", folder / "a");
+  fs::create_symlink("a", folder / "b");
+  CHECK_THROWS_WITH_AS(AtomicFile(folder / "a"), doctest::Contains("symbolic links, or a circle"), rush::IOError);
 }
 
 TEST_CASE("AtomicFile: what it cannot replace is an IOError that names it") {
