@@ -25,6 +25,8 @@
 #include "core/error/warning.h"
 #include "core/graphs/graph.h"
 #include "core/indexing.h"
+#include "core/io/npy.h"
+#include "core/io/pt.h"
 #include "core/memory/estimate.h"
 #include "core/memory/memory_summary.h"
 #include "core/ops/factory/factories.h"

@@ -269,7 +269,7 @@ void save_npz(const std::string& path, const NamedTensors& tensors, NpzCompressi
 }
 
 NamedTensors load_npz(const std::string& path, std::optional<uint64_t> max_bytes) {
-  ZipReader archive(path);
+  ZipReader archive(path, "an npz file");
   const uint64_t unpacked = archive.unpacked_size(), packed = archive.packed_size();
   const uint64_t most = max_bytes.value_or(std::max(kUsualUnpacked, kUsualRatio * packed));
   RUSH_CHECK_IO(unpacked <= most, path, ": too large: its arrays unpack to ", unpacked, " bytes, from a file of ",

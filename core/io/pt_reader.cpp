@@ -21,7 +21,7 @@ namespace {
 // The archive's entries, which have one folder before their names.
 class PtArchive {
  public:
-  explicit PtArchive(const std::string& path) : path_(path), zip_(path) {
+  explicit PtArchive(const std::string& path) : path_(path), zip_(path, "a file of torch.save") {
     for (size_t i = 0; i < zip_.entries().size(); ++i) {
       const std::string& name = zip_.entries()[i].name;
       by_name_.emplace(name.substr(name.find('/') + 1), i);
@@ -357,9 +357,10 @@ class Unpickler {
   }
   template <class... Args>
   [[noreturn]] void refuse(const Args&... message) const {
-    RUSH_THROW(NotImplementedError, path_, ": it holds an object ", message...,
-               ", and only tensors in dicts, lists and tuples can be read: in Python, save model.state_dict() instead "
-               "of the model");
+    RUSH_THROW(
+        NotImplementedError, path_, ": it holds an object ", message...,
+        ", and only tensors, numbers and texts in dicts, lists and tuples can be read: in Python, save these alone, "
+        "as in model.state_dict()");
   }
 
   const std::string& path_;

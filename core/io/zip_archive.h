@@ -19,9 +19,10 @@ class ZipReader {
     uint64_t size = 0;  // unpacked
   };
 
-  /// Throws IOError, one line that starts with `path`, if it cannot be read or is no valid archive, and
-  /// NotImplementedError for encryption, for an archive of several files and for a compression other than deflate.
-  explicit ZipReader(std::string path);
+  /// `kind` is what the file should be, for errors: "an npz file". Throws IOError, one line that starts with `path`, if
+  /// it cannot be read or is no valid archive, and NotImplementedError for encryption, for an archive of several files
+  /// and for a compression other than deflate.
+  ZipReader(std::string path, const char* kind);
   ~ZipReader();
 
   const std::vector<Entry>& entries() const { return entries_; }

@@ -113,12 +113,12 @@ struct SourceFile {
 }  // namespace
 
 struct ZipReader::Archive {
-  explicit Archive(std::string path) : source(std::move(path)) {
+  Archive(std::string path, const char* kind) : source(std::move(path)) {
     zip_source_t* bytes = zip_source_function_create(&SourceFile::callback, &source, &source.error);
     if (bytes) zip = zip_open_from_source(bytes, ZIP_CHECKCONS | ZIP_RDONLY, &source.error);
     if (zip) return;
     if (bytes) zip_source_free(bytes);
-    fail(source, "not an npz file, truncated or corrupt", &source.error);
+    fail(source, str("not ", kind, ", truncated or corrupt"), &source.error);
   }
   Archive(const Archive&) = delete;
   Archive& operator=(const Archive&) = delete;
@@ -192,7 +192,7 @@ class ZipReader::EntrySource final : public ByteSource {
   zip_file_t* file_;
 };
 
-ZipReader::ZipReader(std::string path) : archive_(std::make_unique<Archive>(std::move(path))) {
+ZipReader::ZipReader(std::string path, const char* kind) : archive_(std::make_unique<Archive>(std::move(path), kind)) {
   const InputFile& file = archive_->source.file;
   uint64_t room = file.size();
   const zip_int64_t count = zip_get_num_entries(archive_->zip, 0);

@@ -237,6 +237,9 @@ TEST_CASE("pt: hostile files") {
   io::save_npz(other, {{"x", ones({2})}});
   CHECK_THROWS_WITH_AS(io::load_pt(other), doctest::Contains("it has no data.pkl"), IOError);
   CHECK_THROWS_AS(io::load_pt(folder / "missing.pt"), IOError);
+  io::save_npy(other, ones({2}));
+  CHECK_THROWS_WITH_AS(io::load_pt(other),
+                       doctest::Contains("other.pt: not a file of torch.save, truncated or corrupt"), IOError);
   const std::string script = folder / "script.pt";
   io::ZipWriter archive(script);
   archive.add("model/constants.pkl", std::make_unique<io::BytesSource>("x"), true);
