@@ -17,8 +17,7 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
              scalar_type());
   RUSH_CHECK(
       !requires_grad || !is_inference() || InferenceMode::is_enabled(),
-      "requires_grad_: Setting requires_grad=True on inference tensor outside InferenceMode is not allowed; clone "
-      "it first");
+      "requires_grad_: Setting requires_grad=True on inference tensor outside InferenceMode is not allowed; clone it");
   const bool of_base = impl_->view_origin() == ViewOrigin::NoGrad;  // it may require one for its base's sake
   if (requires_grad == this->requires_grad() && !of_base) return *this;
   RUSH_CHECK(is_leaf(), "requires_grad_: only leaves can be changed; use detach() to get one");
@@ -90,6 +89,8 @@ Tensor& Tensor::detach_() const {
 
 void Tensor::set_data(const Tensor& other) const {
   RUSH_CHECK(!is_view(), "set_data: a view cannot be given other data");
+  const ScalarType dtype = other.scalar_type();
+  RUSH_CHECK(!requires_grad() || rush::is_differentiable(dtype), "set_data: ", dtype, " cannot require gradients");
   const MemoryUse use = has_storage() ? storage()->use() : MemoryUse::Other;
   checked().set_data_of(other.checked());
   detail::claim_memory(*this, use);

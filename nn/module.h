@@ -83,7 +83,8 @@ class Module : public std::enable_shared_from_this<Module> {
   virtual bool is_training() const noexcept { return is_training_; }
 
   /// Moves parameters, buffers and gradients, in place: optimisers keep pointing at them. A dtype applies to floating
-  /// point and complex tensors only, as in Python; libtorch converts integer buffers too.
+  /// point and complex tensors only, as in Python; libtorch converts integer buffers too. Throws Error for the dtype of
+  /// whole numbers or truth values where a parameter requires a gradient.
   virtual void to(Device device, ScalarType dtype, bool non_blocking = false);
   virtual void to(ScalarType dtype, bool non_blocking = false);
   virtual void to(Device device, bool non_blocking = false);

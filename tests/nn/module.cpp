@@ -116,6 +116,8 @@ TEST_CASE("to converts floating point tensors in place, with their gradients") {
   CHECK(weight.requires_grad());
   CHECK(weight.is_leaf());
   CHECK(net->steps.scalar_type() == kLong);
+  CHECK_THROWS_WITH_AS(net->to(kLong), doctest::Contains("int64 cannot require gradients"), Error);
+  CHECK(weight.scalar_type() == kFloat64);
   CHECK(net->named_buffers()["body.1.running_mean"].scalar_type() == kFloat64);
   CHECK(net->forward(ones({4, 2}, kFloat64)).scalar_type() == kFloat64);
   net->to(Device("meta"));
