@@ -208,6 +208,12 @@ std::string size_suffix(const Tensor& tensor) {
   return sizes;
 }
 
+// Whether elements show their dtype without its name.
+bool is_evident(ScalarType dtype) {
+  const ScalarType standard = get_default_dtype();
+  return dtype == standard || dtype == to_complex(standard) || dtype == kInt64 || dtype == kBool;
+}
+
 void add_gradient_suffix(std::vector<std::string>& texts, const Tensor& tensor) {
   if (!tensor.requires_grad()) return;
   const std::string function = tensor.grad_fn_name();
@@ -240,11 +246,10 @@ std::string sparse_contents(const Tensor& tensor, size_t indent) {
 
 std::vector<std::string> sparse_suffixes(const Tensor& tensor) {
   std::vector<std::string> texts;
-  const ScalarType dtype = tensor.scalar_type();
   if (!tensor.is_cpu()) texts.push_back(str("device='", tensor.device(), "'"));
   texts.push_back(size_suffix(tensor));
   texts.push_back(str("nnz=", tensor._nnz()));
-  if (dtype != get_default_dtype() && dtype != kInt64 && dtype != kBool) texts.push_back(str("dtype=torch.", dtype));
+  if (!is_evident(tensor.scalar_type())) texts.push_back(str("dtype=torch.", tensor.scalar_type()));
   texts.push_back(str("layout=torch.", tensor.layout()));
   add_gradient_suffix(texts, tensor);
   return texts;
@@ -254,12 +259,11 @@ std::vector<std::string> sparse_suffixes(const Tensor& tensor) {
 std::vector<std::string> suffixes(const Tensor& tensor) {
   if (tensor.layout() != kStrided) return sparse_suffixes(tensor);
   std::vector<std::string> texts;
-  const ScalarType dtype = tensor.scalar_type(), standard = get_default_dtype();
+  const ScalarType dtype = tensor.scalar_type();
   const bool shown = tensor.numel() > 0 && !tensor.is_meta();
-  const bool evident = shown && (dtype == to_complex(standard) || dtype == kInt64 || dtype == kBool);
   if (!tensor.is_cpu()) texts.push_back(str("device='", tensor.device(), "'"));
   if (tensor.is_meta() || (tensor.numel() == 0 && tensor.dim() != 1)) texts.push_back(size_suffix(tensor));
-  if (dtype != standard && !evident) texts.push_back(str("dtype=torch.", dtype));
+  if (shown ? !is_evident(dtype) : dtype != get_default_dtype()) texts.push_back(str("dtype=torch.", dtype));
   add_gradient_suffix(texts, tensor);
   return texts;
 }

@@ -119,4 +119,9 @@ TEST_CASE("sparse tensors are printed as PyTorch prints them") {
         "tensor(indices=tensor([], size=(2, 0)),\n"
         "       values=tensor([], size=(0,)),\n"
         "       size=(2, 3), nnz=0, layout=torch.sparse_coo)");
+  const Tensor imaginary = tensor({complex<float>(0), complex<float>(0, 2)});
+  CHECK(to_string(imaginary.to_sparse()) ==
+        "tensor(indices=tensor([[1]]),\n"
+        "       values=tensor([0.+2.j]),\n"
+        "       size=(2,), nnz=1, layout=torch.sparse_coo)");
 }
