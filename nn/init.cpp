@@ -41,11 +41,18 @@ Tensor normal_(Tensor tensor, double mean, double std) {
   return tensor.normal_(mean, std);
 }
 
+// For what is computed in float64 and copied.
+static void check_real(const char* function, const Tensor& tensor) {
+  RUSH_CHECK_TYPE(tensor.is_floating_point(), function, ": expected a floating point tensor, got ",
+                  tensor.scalar_type());
+}
+
 // Uniform in the range that the distribution function has within [a, b], mapped back through its inverse. In float64: a
 // uniform number of bfloat16 is the least of its range once in 250 times, one of float32 once in 16 million, and what
 // it is mapped to is `a`, however many deviations away. [a, b] is mirrored if most of it is above the mean, where the
 // function is close to 1; below the mean it is small, and so exact.
 Tensor trunc_normal_(Tensor tensor, double mean, double std, double a, double b) {
+  check_real("trunc_normal_", tensor);
   RUSH_CHECK_VALUE(a <= b, "trunc_normal_: expected a <= b, got [", a, ", ", b, "]");
   const NoGradGuard no_grad;
   const double side = a + b <= 2 * mean ? 1 : -1;
@@ -120,6 +127,7 @@ Tensor kaiming_normal_(Tensor tensor, double a, FanModeType mode, NonlinearityTy
 }
 
 Tensor orthogonal_(Tensor tensor, double gain) {
+  check_real("orthogonal_", tensor);
   RUSH_CHECK_VALUE(tensor.dim() >= 2, "orthogonal_: expected at least 2 dimensions, got shape ", tensor.sizes());
   if (tensor.numel() == 0) return tensor;
   const NoGradGuard no_grad;

@@ -117,6 +117,7 @@ TEST_CASE("trunc_normal_ has no numbers at the ends of a range that is many devi
     CHECK((average(t) - 3) * side == doctest::Approx(6.1573).epsilon(1e-3));  // (phi(6) - phi(7)) / (Phi(7) - Phi(6))
   }
   CHECK_THROWS_AS(init::trunc_normal_(empty(3), 0, 1, 2, -2), ValueError);
+  CHECK_THROWS_AS(init::trunc_normal_(empty(3, kLong)), TypeError);
 }
 
 TEST_CASE("dirac_ makes a convolution that passes its input on") {
@@ -145,6 +146,7 @@ TEST_CASE("orthogonal_ makes orthonormal rows or columns") {
   CHECK(largest(r.tril(-1)) < 1e-5);
   CHECK(r.diagonal().gt(0).all().item<bool>());
   CHECK_THROWS_AS(init::orthogonal_(empty(3)), ValueError);
+  CHECK_THROWS_AS(init::orthogonal_(empty({3, 3}, kComplexFloat)), TypeError);
 }
 
 TEST_CASE("clip_grad_norm_ scales all gradients alike") {
