@@ -29,11 +29,11 @@ NamedValues load_pt_values(const std::string& path);
 
 /// Writes a dict of the tensors as torch.save does; torch.load(path) reads it, with weights_only=True too. Each is
 /// written row-major and by itself, also where they share memory. A single one without a name is written alone. The old
-/// file or the whole new one is there, never a part. Throws ValueError for a name that is given twice and for an
-/// undefined tensor or one without data, and IOError if the file cannot be written.
+/// file or the whole new one is there, never a part. Throws ValueError for a name that is given twice or is not UTF-8
+/// and for an undefined tensor or one without data, and IOError if the file cannot be written.
 void save_pt(const std::string& path, const NamedTensors& tensors);
 
-/// The same for a dict of tensors, int64_t, double, bool and std::string. Throws TypeError for other values.
+/// The same for a dict of tensors, int64_t, double, bool and std::string, in UTF-8. Throws TypeError for other values.
 void save_pt_values(const std::string& path, const NamedValues& values);
 
 /// Whether the file begins as torch.save's do, of whichever PyTorch. Throws IOError if it cannot be read.

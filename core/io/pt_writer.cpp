@@ -1,5 +1,6 @@
 // Writes a dict as torch.save does.
 #include <bit>
+#include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "core/io/array_source.h"
@@ -12,6 +13,15 @@
 namespace rush::io {
 
 namespace {
+
+bool is_utf8(const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
+  return true;
+}
 
 void put_text(std::string& out, std::string_view text) {
   out += static_cast<char>(kBinUnicode);
@@ -29,6 +39,7 @@ void put_value(std::string& out, const std::string& name, const Value& value) {
   } else if (value.is<bool>()) {
     out += static_cast<char>(value.as<bool>() ? kNewTrue : kNewFalse);
   } else if (value.is<std::string>()) {
+    RUSH_CHECK_VALUE(is_utf8(value.as<std::string>()), "save_pt: the text '", name, "' is not UTF-8");
     put_text(out, value.as<std::string>());
   } else {
     RUSH_CHECK_TYPE(value.is<double>(), "save_pt: '", name, "' is of kind ", value.kind(), ", which is not written");
@@ -75,6 +86,7 @@ void save_pt_values(const std::string& path, const NamedValues& values) {
   const bool is_dict = values.size() != 1 || !values[0].first.empty();
   std::string pickle = is_dict ? "\x80\x02}(" : "\x80\x02";
   for (const auto& [name, value] : values) {
+    RUSH_CHECK_VALUE(is_utf8(name), "save_pt: the name of value ", names.size(), " is not UTF-8");
     RUSH_CHECK_VALUE(names.insert(name).second, "save_pt: two values are named '", name, "'");
     if (is_dict) put_text(pickle, name);
     if (value.is<Tensor>()) {

@@ -140,6 +140,9 @@ TEST_CASE("pt: numbers and texts") {
   CHECK(read[3].second.as<std::string>() == "a\nb");
   CHECK(equal(read[4].second.as<Tensor>(), ones({2})));
   CHECK_THROWS_AS(io::save_pt_values(path, {{"d", Value(kFloat32)}}), TypeError);
+  CHECK_THROWS_WITH_AS(io::save_pt_values(path, {{"d", "\xff"}}), "save_pt: the text 'd' is not UTF-8", ValueError);
+  CHECK_THROWS_WITH_AS(io::save_pt_values(path, {{"d", 1}, {"\xed\xa0\x80", 1}}),
+                       "save_pt: the name of value 1 is not UTF-8", ValueError);
 }
 
 // An archive of torch.save's with this pickle and a storage of six floats.
