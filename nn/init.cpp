@@ -6,7 +6,6 @@
 #include "core/error/warning.h"
 #include "core/ops/basic.h"
 #include "core/ops/linalg/linalg.h"
-#include "core/ops/pointwise/special.h"
 #include "core/ops/random/random_factories.h"
 
 namespace rush::nn::init {
@@ -41,25 +40,29 @@ Tensor normal_(Tensor tensor, double mean, double std) {
   return tensor.normal_(mean, std);
 }
 
-// For what is computed in float64 and copied.
+// For what is computed in another dtype and copied.
 static void check_real(const char* function, const Tensor& tensor) {
   RUSH_CHECK_TYPE(tensor.is_floating_point(), function, ": expected a floating point tensor, got ",
                   tensor.scalar_type());
 }
 
-// Uniform in the range that the distribution function has within [a, b], mapped back through its inverse. In float64: a
-// uniform number of bfloat16 is the least of its range once in 250 times, one of float32 once in 16 million, and what
-// it is mapped to is `a`, however many deviations away. [a, b] is mirrored if most of it is above the mean, where the
-// function is close to 1; below the mean it is small, and so exact.
 Tensor trunc_normal_(Tensor tensor, double mean, double std, double a, double b) {
   check_real("trunc_normal_", tensor);
   RUSH_CHECK_VALUE(a <= b, "trunc_normal_: expected a <= b, got [", a, ", ", b, "]");
+  if (mean < a - 2 * std || mean > b + 2 * std) {
+    RUSH_WARN_ONCE_PER_CALLER("trunc_normal_: the mean is more than two deviations from [", a, ", ", b,
+                              "], where the numbers may not be distributed as they should");
+  }
   const NoGradGuard no_grad;
-  const double side = a + b <= 2 * mean ? 1 : -1;
-  const auto part_below = [&](double x) { return std::erfc((mean - x) * side / std / std::sqrt(2.0)) / 2; };
-  const double low = side > 0 ? part_below(a) : part_below(b), high = side > 0 ? part_below(b) : part_below(a);
-  const Tensor parts = empty(tensor.sizes(), tensor.options().dtype(kFloat64).requires_grad(false));
-  return tensor.copy_(special_ndtri(parts.uniform_(low, high)).mul_(std * side).add_(mean).clamp_(a, b));
+  const auto normal_cdf = [](double x) { return (1 + std::erf(x / std::sqrt(2.0))) / 2; };
+  const double low = normal_cdf((a - mean) / std), high = normal_cdf((b - mean) / std);
+  // Uniform in the cumulative distribution's range of [a, b], mapped back through its inverse: PyTorch's numbers. Those
+  // of 16 bits are drawn in float32, since a uniform one of bfloat16 is the least of its range, which is mapped to `a`,
+  // once in 250 times.
+  Tensor drawn = tensor.element_size() == 2 ? tensor.to(kFloat32) : tensor;
+  drawn.uniform_(2 * low - 1, 2 * high - 1);
+  drawn.erfinv_().mul_(std * std::sqrt(2.0)).add_(mean).clamp_(a, b);
+  return drawn.is_same(tensor) ? tensor : tensor.copy_(drawn);
 }
 
 Tensor constant_(Tensor tensor, const Scalar& value) {

@@ -23,7 +23,8 @@ std::tuple<int64_t, int64_t> _calculate_fan_in_and_fan_out(const Tensor& tensor)
 /// Uniform in [low, high), and normal with this mean and deviation.
 Tensor uniform_(Tensor tensor, double low = 0, double high = 1);
 Tensor normal_(Tensor tensor, double mean = 0, double std = 1);
-/// Normal, but within [a, b]. Throws ValueError if a > b, and TypeError unless the numbers are floating point.
+/// Normal, but within [a, b]; warns if that is far from the mean. Throws ValueError if a > b, and TypeError unless the
+/// numbers are floating point.
 Tensor trunc_normal_(Tensor tensor, double mean = 0, double std = 1, double a = -2, double b = 2);
 /// All elements `value`, 1 or 0.
 Tensor constant_(Tensor tensor, const Scalar& value);
