@@ -41,7 +41,6 @@ struct Launch {
 
 #else
 
-#include <algorithm>
 #include <cstring>
 
 #define __global__
@@ -102,8 +101,16 @@ inline float __bfloat162float(__nv_bfloat16 value) {
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 inline constexpr int warpSize = 32;
 
-using std::max;
-using std::min;
+// By value, as in CUDA C++: what returns a reference has the greater number read again, by the lanes that have it
+// there.
+template <class T>
+T max(T a, T b) {
+  return a < b ? b : a;
+}
+template <class T>
+T min(T a, T b) {
+  return b < a ? b : a;
+}
 
 // `line` is where the call stands, for reports.
 void __syncthreads(int line = __builtin_LINE());

@@ -409,4 +409,23 @@ TEST_CASE("a vector to which a function's result is assigned is seen, and counte
   CHECK(traffic_of("out", Use::Store).sectors == 16);
 }
 
+__global__ void extremes_kernel(const float* in, float* out) {
+  float largest = 0, least = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < 64; i += 32) {
+    largest = max(largest, in[i]);
+    least = min(least, in[i]);
+  }
+  out[threadIdx.x] = largest - least;
+}
+
+TEST_CASE("max and min read an element once") {
+  Buffer<float> in("in", 64), out("out", 32);
+  for (int i = 0; i < 64; ++i) in[i] = i % 3 == 0 ? 1.F : -1.F;
+  launch(extremes_kernel, 1, 32)(in.data(), out.data());
+  CHECK(out[0] == 2);
+  for (const Traffic& each : traffic()) {
+    if (each.memory == "in") CHECK(each.requests == 2);
+  }
+}
+
 }  // namespace rush::labs
