@@ -38,6 +38,29 @@ void isrlu_(const Tensor& self, double alpha) {
   call_operator("lab::isrlu_", {self}, {{"alpha", alpha}});
 }
 
+// As thrown_by, with the exception's type where the page names it.
+std::string thrown_with_type(const std::function<void()>& call) {
+  std::string type;
+  const std::string text = thrown_by([&] {
+    try {
+      call();
+    } catch (const ValueError&) {
+      type = "ValueError: ";
+      throw;
+    } catch (const TypeError&) {
+      type = "TypeError: ";
+      throw;
+    }
+  });
+  return type + text;
+}
+
+// Empty when `threw`, from thrown_with_type, is of the type that it has to be.
+std::string fault_of_throw(const char* what, const std::string& type, const std::string& threw) {
+  if (threw.find(type + ":") == 0) return {};
+  return str(what, " to throw ", type, threw.empty() ? ", and does not" : "; it threw: ", threw);
+}
+
 Values values_of(const Tensor& t) {
   const Tensor flat = t.to(kFloat64).contiguous();
   return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
@@ -170,7 +193,7 @@ struct Output {
 
 Output learners_output(const ForwardCall& call) {
   Output output;
-  output.threw = thrown_by([&] {
+  output.threw = thrown_with_type([&] {
     const Tensor result = isrlu(laid_out(call.x, call.dtype, call.layout), call.alpha);
     output.dtype = result.scalar_type();
     output.values = values_of(result);
@@ -210,7 +233,7 @@ std::string describe_forward(const ForwardCall& call) {
 
 std::string fault_of_output(const ForwardCall& call, const Output& output) {
   const double alpha = call.alpha.value_or(1);
-  if (alpha < 0) return output.threw.empty() ? "alpha below 0 has to throw ValueError, and does not" : "";
+  if (alpha < 0) return fault_of_throw("alpha below 0 has", "ValueError", output.threw);
   if (!output.threw.empty()) return str("it threw: ", output.threw);
   if (output.dtype != right_dtype(call.dtype)) {
     return str("the result's dtype is ", output.dtype, " and has to be ", right_dtype(call.dtype));
@@ -283,6 +306,7 @@ Exercise front_exercise() {
                                                              {kWhole, 2, kInt32, Layout::EverySecond},
                                                              {kNumbers, std::nullopt, kFloat32},
                                                              {kNumbers, 1, kFloat16},
+                                                             {kNumbers, 0, kFloat32},
                                                              {kNumbers, -1, kFloat64}});
   const auto is_whole = [](const ForwardCall& call) { return !is_floating_point(call.dtype); };
   subject.mistakes = {
@@ -314,15 +338,18 @@ Written learners_written(const ForwardCall& call) {
   const void* memory = t.data_ptr();
   const int64_t version = t._version();
   Written written;
-  written.threw = thrown_by([&] { isrlu_(t, *call.alpha); });
+  written.threw = thrown_with_type([&] { isrlu_(t, *call.alpha); });
   written.values = values_of(t);
   written.same_memory = t.data_ptr() == memory;
   written.versions = t._version() - version;
   return written;
 }
 
+bool is_refused_in_place(const ForwardCall& call) { return !is_floating_point(call.dtype) || *call.alpha < 0; }
+
 std::string fault_of_written(const ForwardCall& call, const Written& written) {
-  if (!is_floating_point(call.dtype)) return written.threw.empty() ? "integers have to throw TypeError" : "";
+  if (*call.alpha < 0) return fault_of_throw("alpha below 0 has", "ValueError", written.threw);
+  if (!is_floating_point(call.dtype)) return fault_of_throw("integers have", "TypeError", written.threw);
   if (!written.threw.empty()) return str("it threw: ", written.threw);
   const Values inputs = inputs_of(call);
   const std::string fault = fault_of_values("the tensor", written.values, right_values(inputs, *call.alpha), inputs,
@@ -335,18 +362,18 @@ std::string fault_of_written(const ForwardCall& call, const Written& written) {
 Exercise inplace_exercise() {
   Subject<ForwardCall, Written> subject;
   subject.function = "rush::labs::isrlu_front_";
-  subject.inputs = {{kNumbers, 1}, {kNumbers, 2, kFloat32, Layout::EverySecond}, {kWhole, 1, kInt64}};
+  subject.inputs = {{kNumbers, 1}, {kNumbers, 2, kFloat32, Layout::EverySecond}, {kWhole, 1, kInt64}, {kNumbers, -1}};
   subject.learners = learners_written;
   subject.describe = [](const ForwardCall& call) { return str("in place, ", describe_forward(call)); };
   subject.fault = fault_of_written;
   subject.mistakes = {
       {"the tensor keeps its values: the iterator's output has to be `self`, and not a new tensor", nullptr,
        [](const ForwardCall& call, const Written& written) {
-         return is_floating_point(call.dtype) ? written.threw.empty() && written.values == inputs_of(call) : true;
+         return is_refused_in_place(call) || (written.threw.empty() && written.values == inputs_of(call));
        }},
       {"the write is not counted: an operator that is not declared with Tensor& and (a!) does not count it", nullptr,
        [](const ForwardCall& call, const Written& written) {
-         return is_floating_point(call.dtype) ? written.threw.empty() && written.versions == 0 : true;
+         return is_refused_in_place(call) || (written.threw.empty() && written.versions == 0);
        }},
   };
   return exercise(std::move(subject));
@@ -354,7 +381,7 @@ Exercise inplace_exercise() {
 
 // ---- the derivative ----
 
-enum class Use { Plain, Scaled, InPlace, Overwritten };
+enum class Use { Plain, Scaled, InPlace, Overwritten, Twice };
 
 struct DerivativeCall {
   Values x;
@@ -380,7 +407,7 @@ Gradient learners_gradient(const DerivativeCall& call) {
   Gradient gradient;
   gradient.threw = thrown_by([&] {
     const Tensor x = tensor(call.x, kFloat64).requires_grad_();
-    const Tensor copy = x * 1;
+    const Tensor copy = call.use == Use::Twice ? x : x * 1;  // the second pass has to end at the learner's node
     Tensor y;
     if (call.use == Use::InPlace) {
       isrlu_(copy, call.alpha);
@@ -393,6 +420,7 @@ Gradient learners_gradient(const DerivativeCall& call) {
       Tensor(copy).add_(1);
     }
     (y * tensor(incoming(call), kFloat64)).sum().backward();
+    if (call.use == Use::Twice) y.sum().backward();
     gradient.values = values_of(x.grad());
   });
   return gradient;
@@ -424,7 +452,8 @@ Values right_gradient(const DerivativeCall& call, Derivative mistake) {
 
 std::string describe_derivative(const DerivativeCall& call) {
   const char* const uses[] = {"y.sum()", "(y * weights).sum()", "(y * weights).sum(), where y is isrlu_ of a copy of x",
-                              "(y * weights).sum(), where y's input was written after the call"};
+                              "(y * weights).sum(), where y's input was written after the call",
+                              "(y * weights).sum() and then again of y.sum()"};
   std::string values;
   for (const double x : call.x) values += str(values.empty() ? "" : ", ", x);
   return str("the gradient of ", uses[static_cast<int>(call.use)], " by x, with alpha ", call.alpha, " and x ", values);
@@ -433,6 +462,10 @@ std::string describe_derivative(const DerivativeCall& call) {
 std::string fault_of_gradient(const DerivativeCall& call, const Gradient& gradient) {
   if (call.use == Use::Overwritten) {
     return gradient.threw.empty() ? "the backward pass has to throw Error, since what it needs was written" : "";
+  }
+  if (call.use == Use::Twice) {
+    return gradient.threw.empty() ? "the second backward pass has to throw Error, since the first frees what was saved"
+                                  : "";
   }
   if (!gradient.threw.empty()) return str("it threw: ", gradient.threw);
   return fault_of_values("the gradient", gradient.values, right_gradient(call, Derivative::None), call.x, 1e-9);
@@ -445,7 +478,8 @@ Exercise derivative_exercise() {
                     {kNumbers, 3},
                     {kNumbers, 1, Use::Scaled},
                     {kNumbers, 2, Use::InPlace},
-                    {kNumbers, 2, Use::Overwritten}};
+                    {kNumbers, 2, Use::Overwritten},
+                    {kNumbers, 2, Use::Twice}};
   subject.learners = learners_gradient;
   subject.describe = describe_derivative;
   subject.same = [](const Gradient& a, const Gradient& b) {
@@ -467,14 +501,21 @@ Exercise derivative_exercise() {
   for (const auto& [name, mistake] : mistakes) {
     subject.mistakes.push_back(
         {name, [mistake = mistake](const DerivativeCall& call) {
-           const bool throws = call.use == Use::Overwritten && mistake != Derivative::OfResult;
+           const bool throws =
+               call.use == Use::Twice || (call.use == Use::Overwritten && mistake != Derivative::OfResult);
            return throws ? Gradient{{}, "as it has to"} : Gradient{right_gradient(call, mistake), {}};
          }});
   }
   subject.mistakes.push_back({"the input is kept without its version: a member of type Saved notices later writes",
                               nullptr, [](const DerivativeCall& call, const Gradient& gradient) {
+                                if (call.use == Use::Twice) return true;
                                 return call.use == Use::Overwritten ? gradient.threw.empty()
                                                                     : fault_of_gradient(call, gradient).empty();
+                              }});
+  subject.mistakes.push_back({"what is saved is not listed: RUSH_SAVED(self) is what the engine frees it by", nullptr,
+                              [](const DerivativeCall& call, const Gradient& gradient) {
+                                return call.use == Use::Twice ? gradient.threw.empty()
+                                                              : fault_of_gradient(call, gradient).empty();
                               }});
   subject.mistakes.push_back({"isrlu_ has no derivative: it needs the same as isrlu", nullptr,
                               [](const DerivativeCall& call, const Gradient& gradient) {
