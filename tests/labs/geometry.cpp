@@ -284,6 +284,14 @@ Exercise select_exercise() {
          g.offset += call.arguments[1];
          return g;
        }},
+      {"the stride is read after the dimension was dropped: it is then that of the next one",
+       [](const ViewCall& call) {
+         Geometry g = without(call.from, call.arguments[0]);
+         const auto next = static_cast<size_t>(call.arguments[0]) + 1;
+         const DimVector& strides = call.from.strides;
+         g.offset += call.arguments[1] * strides[next < strides.size() ? next : next - 1];
+         return g;
+       }},
       {"the offset does not move: every index shows the same elements",
        [](const ViewCall& call) { return without(call.from, call.arguments[0]); }},
       {"the dimension stays, with size 1: select drops it",
@@ -431,6 +439,21 @@ Strides tried_strides(const ShapeCall& call) {
   return view.strides;
 }
 
+// Where no element is, or one without dimensions, every stride shows it; which ones come is promised.
+std::string fault_of_few(const ShapeCall& call, const DimVector& strides) {
+  const bool empty = elements_of({call.sizes, call.strides, 0}).empty();
+  if (!empty && !call.sizes.empty()) return {};
+  for (size_t d = 0; d < strides.size(); ++d) {
+    const int64_t right = empty ? elements_behind(call.shape, d) : 1;
+    if (strides[d] == right) continue;
+    return str(
+        "stride ", d, " is ", strides[d], " and has to be ", right, ": ",
+        empty ? "those of a tensor without elements are row-major" : "those of a tensor without dimensions are 1",
+        "; it gives strides ", strides);
+  }
+  return {};
+}
+
 // No step is taken in a dimension of size 1, but its stride is promised: it goes on from the dimension behind it.
 std::string fault_of_ones(const ShapeCall& call, const DimVector& strides) {
   for (size_t d = strides.size(); d-- > 0 && !call.sizes.empty();) {
@@ -451,6 +474,8 @@ std::string fault_of_view_strides(const ShapeCall& call, const Strides& answer) 
   if (!answer) return str("it gives nothing, and there are such strides");
   const std::vector<int64_t> elements = elements_of({call.sizes, call.strides, 0});
   if (answer->size() != call.shape.size()) return str("it gives ", answer->size(), " strides");
+  const std::string fault = fault_of_few(call, *answer);
+  if (!fault.empty()) return fault;
   const std::vector<int64_t> shown = elements_of({call.shape, *answer, 0});
   const auto wrong = std::mismatch(elements.begin(), elements.end(), shown.begin());
   if (wrong.first == elements.end()) return fault_of_ones(call, *answer);
@@ -468,13 +493,20 @@ Exercise view_strides_exercise() {
                     {{1, 4}, {77, 1}, {2, 2}},        {{2, 1, 3}, {3, 50, 1}, {6}},
                     {{2, 6}, {6, 1}, {1, 2, 1, 6}},   {{2}, {6}, {2, 1}},
                     {{3, 4}, {8, 1}, {3, 1, 4}},      {{}, {}, {1, 1}},
-                    {{0, 5}, {5, 1}, {3, 0}}};
+                    {{0, 5}, {5, 1}, {3, 0}},         {{4, 0}, {9, 2}, {2, 0, 3}}};
   subject.learners = [](const ShapeCall& call) { return view_strides(call.sizes, call.strides, call.shape); };
   subject.describe = [](const ShapeCall& call) {
     return str("view_strides(", call.sizes, ", ", call.strides, ", ", call.shape, ")");
   };
   subject.same = [](const Strides& a, const Strides& b) { return a ? b && *a == *b : !b; };
   subject.fault = fault_of_view_strides;
+  // Whether it refuses a call whose sizes have `size`, and is right in all others.
+  const auto refuses = [](int64_t size) {
+    return [size](const ShapeCall& call, const Strides& answer) {
+      const bool concerned = std::find(call.sizes.begin(), call.sizes.end(), size) != call.sizes.end();
+      return (concerned && !answer) || fault_of_view_strides(call, answer).empty();
+    };
+  };
   subject.mistakes = {
       {"the strides are those of new memory, whatever the tensor's own are: a view of a transposed tensor then shows "
        "the "
@@ -490,6 +522,9 @@ Exercise view_strides_exercise() {
          if (call.sizes == call.shape) return Strides(call.strides);
          return Strides();
        }},
+      {"a dimension of size 1 parts its neighbours by its stride: no step is ever taken in it, so it may be anything",
+       nullptr, refuses(1)},
+      {"a tensor without elements is refused: it can be seen in every shape without elements", nullptr, refuses(0)},
   };
   return exercise(std::move(subject));
 }
