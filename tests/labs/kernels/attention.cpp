@@ -231,12 +231,22 @@ std::optional<Finding> slow_access(const AttentionCase& c, const grid::Traffic& 
 CheckedCall checked(const RowsCase& c) {
   const KernelCall call = call_of(c);
   const std::vector<float> in = call.inputs[0].values;
-  return {call,
-          "out",
-          [=] { return logsumexp_of(c, in); },
-          {{"the row's maximum is not subtracted: exp of a large number is infinite",
-            [=] { return overflowing_logsumexp_of(c, in); }}},
-          [c](const grid::Traffic& traffic) { return slow_access(c, traffic); }};
+  CheckedCall result{call,
+                     "out",
+                     [=] { return logsumexp_of(c, in); },
+                     {},
+                     [c](const grid::Traffic& traffic) { return slow_access(c, traffic); }};
+  const auto all = [c](double value) { return std::vector<double>(static_cast<size_t>(c.rows), value); };
+  if (c.largest > 88) {
+    result.mistakes = {{"the row's maximum is not subtracted: exp of a large number is infinite",
+                        [=] { return overflowing_logsumexp_of(c, in); }}};
+  } else if (c.shift < -88) {
+    result.mistakes = {{kMaximumFromZero, [=] { return all(-INFINITY); }}};
+  } else if (c.columns < 32) {
+    result.mistakes = {{"-infinity minus -infinity is NaN: lanes that have no numbers meet each other, too",
+                        [=] { return all(NAN); }}};
+  }
+  return result;
 }
 
 CheckedCall checked(const AttentionCase& c) {

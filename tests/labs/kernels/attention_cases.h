@@ -10,10 +10,11 @@ namespace rush::labs {
 struct RowsCase {
   int64_t rows, columns;
   bool whole;
-  float largest = 1;  // of the inputs' sizes
+  float largest = 1;  // of the inputs' sizes, before `shift` is added to them
+  float shift = 0;
 };
-inline constexpr RowsCase kRowsCases[] = {{8, 64, true}, {16, 256, true}, {5, 300, false},
-                                          {3, 7, false}, {1, 1, false},   {9, 100, false, 200}};
+inline constexpr RowsCase kRowsCases[] = {{8, 64, true}, {16, 256, true},      {5, 300, false},         {3, 7, false},
+                                          {1, 1, false}, {9, 100, false, 200}, {5, 300, false, 1, -200}};
 
 struct AttentionCase {
   AttentionSizes sizes;
@@ -48,10 +49,13 @@ inline std::vector<float> key_values(const AttentionCase& c) {
 
 inline KernelCall call_of(const RowsCase& c) {
   const std::string large = c.largest > 1 ? ", up to " + std::to_string(static_cast<int>(c.largest)) : "";
+  const std::string low = c.shift != 0 ? ", all near " + std::to_string(static_cast<int>(c.shift)) : "";
+  std::vector<float> values = mixed_values(c.rows * c.columns, c.largest);
+  for (float& value : values) value += c.shift;
   return {"logsumexp",
-          std::to_string(c.rows) + " rows of " + std::to_string(c.columns) + large,
+          std::to_string(c.rows) + " rows of " + std::to_string(c.columns) + large + low,
           c.whole,
-          {{"in", mixed_values(c.rows * c.columns, c.largest)}},
+          {{"in", values}},
           c.rows,
           [c](const std::vector<const void*>& in, float* out) {
             logsumexp(static_cast<const float*>(in[0]), out, c.rows, c.columns);

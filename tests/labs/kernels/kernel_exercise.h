@@ -23,6 +23,9 @@ struct ModelOfMistake {
   std::function<std::vector<double>()> outputs;
 };
 
+inline constexpr const char* kMaximumFromZero =
+    "the maximum begins at 0, at least in threads without elements: of numbers far below every exp is 0";
+
 // A call, and all that is known of it.
 struct CheckedCall {
   KernelCall call;

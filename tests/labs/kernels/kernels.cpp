@@ -87,9 +87,7 @@ CheckedCall checked(const KernelCase& c) {
                                [=] { return overflowing_softmax_of(in, c.columns); }});
   }
   if (c.is("softmax") && c.shift < -88) {
-    result.mistakes.push_back(
-        {"the maximum begins at 0, at least in threads without elements: of numbers far below every exp is 0",
-         [=] { return std::vector<double>(in.size(), std::nan("")); }});
+    result.mistakes.push_back({kMaximumFromZero, [=] { return std::vector<double>(in.size(), std::nan("")); }});
   }
   return result;
 }
