@@ -15,8 +15,8 @@ using Shape = cpu::TileShape<double>;
 using Numbers = std::vector<double>;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kGuard = -77;  // stands where nothing may be written
-constexpr size_t kGuards = 64;
+constexpr double kGuard = -77;   // stands where nothing may be written
+constexpr size_t kGuards = 512;  // more than a panel too much has at the depths of any call
 
 bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 bool are_same(const Numbers& a, const Numbers& b) {
