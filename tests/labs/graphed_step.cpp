@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "core/device/backend.h"
 #include "core/ops/factory/factories.h"
@@ -70,6 +71,7 @@ enum class RaceOf { None, CallerThenSide, SideThenCaller, Callers, Freed };
 struct Outcome {
   std::vector<Seen> calls;
   size_t graphs = 0;
+  bool one_pool = true;  // has the losses of all graphs
   RaceOf race = RaceOf::None;
   std::string race_text, threw;
 };
@@ -145,6 +147,10 @@ void play(const Script& script, Outcome& outcome) {
     outcome.calls.push_back(make_call(graphs, trained, call, losses[{call.size, call.dtype}], snapshots[i]));
   }
   outcome.graphs = graphs.captured();
+  std::set<uint64_t> pools;
+  for (const auto& [key, loss] : losses) pools.insert(device_memory().pool_of(loss.data_ptr()));
+  pools.erase(0);
+  outcome.one_pool = pools.size() <= 1;
   streams().synchronize();
   for (size_t i = 0; i < snapshots.size(); ++i) {
     const double loss = snapshots[i].loss.item<double>();
@@ -186,6 +192,7 @@ enum class Mistake {
   KeepsVersion,
   Clones,  // the loss
   CapturesAgain,
+  OwnPools,
 };
 
 // What has been done for inputs of one shape and dtype.
@@ -250,6 +257,7 @@ Outcome outcome_of(const Script& script, Mistake mistake) {
     outcome.calls.push_back(seen);
   }
   for (const auto& [key, shaped] : known) outcome.graphs += shaped.captured ? 1 : 0;
+  outcome.one_pool = mistake != Mistake::OwnPools || outcome.graphs <= 1;
   outcome.race = race_of(script, mistake);
   return outcome;
 }
@@ -257,7 +265,7 @@ Outcome outcome_of(const Script& script, Mistake mistake) {
 bool same(const Outcome& a, const Outcome& b) {
   if (a.race != b.race || !a.threw.empty() || !b.threw.empty()) return false;
   if (a.race != RaceOf::None) return true;  // the numbers depend on chance
-  if (a.graphs != b.graphs || a.calls.size() != b.calls.size()) return false;
+  if (a.graphs != b.graphs || a.one_pool != b.one_pool || a.calls.size() != b.calls.size()) return false;
   for (size_t i = 0; i < a.calls.size(); ++i) {
     if (show(a.calls[i]) != show(b.calls[i])) return false;
   }
@@ -275,6 +283,8 @@ std::string fault_of(const Script& script, const Outcome& got) {
     }
   }
   if (got.race != RaceOf::None) return str("a race: ", got.race_text);
+  if (!got.one_pool)
+    return str("the losses of ", got.graphs, " graphs are in several private pools, and have to be in one");
   if (got.graphs == right.graphs) return {};
   return str("first wrong element: captured() is ", got.graphs, " and has to be ", right.graphs);
 }
@@ -312,6 +322,8 @@ constexpr NamedMistake kMistakes[] = {
     {"the loss keeps its version, though a replay has written it", Mistake::KeepsVersion, "call"},
     {"each call returns another tensor: the graph writes one, and nothing is to be copied", Mistake::Clones, "call"},
     {"each call captures again", Mistake::CapturesAgain, "call"},
+    {"each graph has a pool of its own: they never run at the same time, so one serves all", Mistake::OwnPools,
+     "capture"},
 };
 
 Exercise step_exercise(const char* function, std::vector<Script> scripts) {
@@ -361,7 +373,9 @@ std::vector<Exercise> graphed_step_exercises() {
       step_exercise("step_for",
                     {{9, {{4, 1}}}, {9, {{4, 1}, {2, 3}, {4, 0.5}}}, {9, {{4, 1}, {4, 1, 0.125, 0, kFloat64}}}}),
       step_exercise("run", {{9, {{4, 1}, {4, 2}, {4, 3}}}, {9, {{4, 1, 0.125, 1}, {4, 2, 0.125, 1}}}}),
-      step_exercise("capture", {{1, {{4, 1}, {4, 1}, {4, 1}}}, {3, {{4, 1}, {4, 2}, {4, 1}, {4, 1}}}}),
+      step_exercise("capture", {{1, {{4, 1}, {4, 1}, {4, 1}}},
+                                {3, {{4, 1}, {4, 2}, {4, 1}, {4, 1}}},
+                                {1, {{4, 1}, {2, 1}, {4, 2}, {2, 1}}}}),
       step_exercise("call", {{1, {{4, 1}, {4, 2}, {4, 3}, {4, -1, 0.25}}},
                              {1, {{4, 1}, {2, 1}, {4, 2}, {2, 3}, {4, 1, 0.5}, {2, 2}}},
                              {2, {{4, 1}, {4, 2, 0.125, 1}, {4, 3, 0.125, 2}, {4, 1}, {4, 2, 0.125, 1}}}}),
