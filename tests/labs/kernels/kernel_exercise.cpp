@@ -123,9 +123,10 @@ std::optional<Finding> conflicting(const grid::Traffic& traffic) {
   if (!traffic.shared || traffic.use == grid::Use::Atomic || 2 * traffic.passes <= 3 * traffic.requests) {
     return std::nullopt;
   }
-  return Finding{str(request_of(traffic), "takes ", per_request(traffic.passes, traffic), " passes where 1 would do"),
-                 "the banks of shared memory are in conflict: a column of the tile lies in one bank, unless rows "
-                 "have an element of padding"};
+  return Finding{
+      str(request_of(traffic), "takes ", per_request(traffic.passes, traffic), " passes where 1 would do"),
+      "the banks of shared memory are in conflict: lanes ask for different words of one bank, as in a column of a "
+      "tile with 32 words in a row; another padding of the rows parts them"};
 }
 
 // ---- exercises ----
