@@ -13,6 +13,22 @@ LIBRARY_FRAME = re.compile(r"^(rush|std)::")
 OPERATOR_FRAME = re.compile(r"^rush::Op<.*>::(operator\(\)|call_without)")
 
 
+# ---- what a command is given ----------------------------------------------------------------------------------------
+
+def require_process(command):
+    if not gdb.selected_thread():
+        raise gdb.GdbError("%s: start the program first, with `start`" % command)
+
+
+def value_of(command, expression):
+    if not expression.strip():
+        raise gdb.GdbError("%s: name a tensor, as in: %s loss" % (command, command))
+    try:
+        return referenced(gdb.parse_and_eval(expression))
+    except gdb.error as error:
+        raise gdb.GdbError("%s: %s" % (command, error))
+
+
 # ---- reading the stack -----------------------------------------------------------------------------------------------
 
 def type_name(value):
@@ -169,11 +185,13 @@ class NextCommand(gdb.Command):
 
     def __init__(self, name):
         super().__init__(name, gdb.COMMAND_RUNNING)
+        self.name = name
 
     def wanted(self, frame):
         return True
 
     def invoke(self, argument, from_tty):
+        require_process(self.name)
         self.argument = argument.strip()
         if self.place is None or not self.place.is_valid():
             self.place = Place(self.function, lambda frame: self.wanted(frame))
@@ -298,6 +316,8 @@ class BreakShape(gdb.Command):
         try:
             shape = [int(size) for size in gdb.string_to_argv(argument.replace(",", " "))]
         except ValueError:
+            shape = [-1]
+        if any(size < 0 for size in shape):
             raise gdb.GdbError("rush-break-shape: the sizes are numbers, as in: rush-break-shape 2 3")
         require_lines(ShapeBreakpoint(shape))
 
@@ -323,12 +343,12 @@ rush-break-write TENSOR, INDEX...: where this element changes, whoever writes it
 
     def invoke(self, argument, from_tty):
         expression, _, rest = argument.partition(",")
-        impl = referenced(gdb.parse_and_eval(expression))["impl_"]["target_"]
+        impl = value_of("rush-break-write", expression)["impl_"]["target_"]
         storage = impl["storage_"]["target_"] if impl else 0
         if not storage or not storage["data_"]:
             raise gdb.GdbError("rush-break-write: the tensor has no memory")
         if rest:
-            self.watch_element(expression, impl, [int(i) for i in rest.replace(",", " ").split()])
+            self.watch_element(expression, impl, [int(value_of("rush-break-write", i)) for i in rest.split(",")])
         else:
             version = storage["version_"]
             WriteWatchpoint("unsigned int", int(version.address), expression + ", version", lambda: str(atomic(version)))
@@ -360,8 +380,7 @@ have been started."""
         super().__init__("rush-break-nan", gdb.COMMAND_BREAKPOINTS)
 
     def invoke(self, argument, from_tty):
-        if not gdb.selected_thread():
-            raise gdb.GdbError("rush-break-nan: start the program first, with `start`")
+        require_process("rush-break-nan")
         watching = gdb.parse_and_eval("(unsigned int *) &'rush::watching'").dereference()
         trace = 1 << (DEVICE_BITS + dict(enumerators("rush::DispatchKey"))["Trace"])
         on = argument.strip() != "off"
@@ -443,10 +462,10 @@ backward pass. To a depth of 30, or DEPTH."""
 
     def invoke(self, argument, from_tty):
         expression, _, depth = argument.partition(",")
-        root = grad_fn_of(referenced(gdb.parse_and_eval(expression)))
+        root = grad_fn_of(value_of("rush-graph", expression))
         graph = Graph(root)
         print(graph.line(root))
-        graph.print(root, int(depth or 30))
+        graph.print(root, int(value_of("rush-graph", depth)) if depth else 30)
 
 
 gdb.events.stop.connect(report)
