@@ -97,11 +97,9 @@ struct Call {
   bool known = false;  // whether a file was found
 };
 
-Call find_call(void* return_address) {
-  // Kept for the next call: a snapshot of memory puts thousands of stacks into words.
+// Not by several threads at once.
+Call look_up(void* return_address) {
   static auto& tables = *new std::map<std::string, SymbolTable>;
-  static std::mutex& mutex = *new std::mutex;
-  const std::lock_guard lock(mutex);
   Dl_info module{};
   link_map* map = nullptr;
   // The call is before the address to return to, which may already belong to the next function.
@@ -116,6 +114,16 @@ Call find_call(void* return_address) {
   if (!symbol) symbol = module.dli_sname;
   const std::string file = module.dli_fname ? module.dli_fname : path;
   return {symbol ? symbol : "", str(file.substr(file.rfind('/') + 1), "+", hexadecimal(offset)), true};
+}
+
+// Looked up once: for each address the dynamic linker goes through all symbols that the program exports, a quarter of
+// a millisecond where it exports the library's, and a profile puts thousands of stacks into words.
+const Call& find_call(void* return_address) {
+  static auto& known = *new std::map<void*, Call>;  // whose elements stay where they are
+  static std::mutex& mutex = *new std::mutex;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(return_address);
+  return found != known.end() ? found->second : known.emplace(return_address, look_up(return_address)).first->second;
 }
 
 // Whether a mangled name begins with one of these namespaces: "_ZN4rush", also of what is local to their functions,
@@ -212,7 +220,7 @@ StackTrace StackTrace::capture() {
 std::vector<std::string> StackTrace::frames() const {
   std::vector<std::string> texts;
   for (void* address : return_addresses_) {
-    const Call call = find_call(address);
+    const Call& call = find_call(address);
     const std::string function = call.symbol.empty() ? std::string() : demangle(call.symbol.c_str()) + " ";
     texts.push_back(call.known ? str(function, "(", call.place, ")") : call.place);
   }
@@ -223,7 +231,7 @@ std::vector<std::string> StackTrace::frames_outside_library() const {
   constexpr size_t kMost = 4;
   std::vector<std::string> texts;
   for (void* address : return_addresses_) {
-    const Call call = find_call(address);
+    const Call& call = find_call(address);
     if (!is_outside_library(call)) continue;
     texts.push_back(str(short_name(call.symbol), " (", call.place, ")"));
     if (texts.size() == kMost || call.symbol == "main") break;
@@ -240,7 +248,7 @@ const void* StackTrace::caller_outside_library() const {
 
 const void* StackTrace::caller_with_line() const {
   for (void* address : return_addresses_) {
-    const Call call = find_call(address);
+    const Call& call = find_call(address);
     if (call.symbol.empty() || is_in_namespace(call.symbol, {"4rush"})) continue;
     if (is_outside_library(call) || source_line(address).line > 0) return address;
   }
