@@ -88,11 +88,12 @@ Tensor& Tensor::detach_() const {
 }
 
 void Tensor::set_data(const Tensor& other) const {
-  RUSH_CHECK(!is_view(), "set_data: a view cannot be given other data");
+  RUSH_CHECK(!is_view() || !requires_grad(), "set_data: a view that requires a gradient cannot be given other data");
   const ScalarType dtype = other.scalar_type();
   RUSH_CHECK(!requires_grad() || rush::is_differentiable(dtype), "set_data: ", dtype, " cannot require gradients");
   const MemoryUse use = has_storage() ? storage()->use() : MemoryUse::Other;
   checked().set_data_of(other.checked());
+  if (is_view()) impl_->set_view(nullptr, ViewOrigin::None);  // as a buffer may be that a module moves
   detail::claim_memory(*this, use);
 }
 

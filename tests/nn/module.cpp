@@ -125,6 +125,21 @@ TEST_CASE("to converts floating point tensors in place, with their gradients") {
   CHECK(net->steps.is_meta());
 }
 
+TEST_CASE("to converts a buffer that is a view, which is one of nothing then") {
+  nn::Module module;
+  const Tensor table = ones({4, 2});
+  const Tensor buffer = module.register_buffer("table", table.unsqueeze(0));
+  REQUIRE(buffer.is_view());
+  module.to(kFloat64);
+  CHECK(buffer.scalar_type() == kFloat64);
+  CHECK_FALSE(buffer.is_view());
+  buffer.zero_();
+  CHECK(table.equal(ones({4, 2})));
+
+  const Tensor weight = ones({4}).requires_grad_();
+  CHECK_THROWS_WITH_AS(weight.view({2, 2}).set_data(ones({2, 2})), doctest::Contains("requires a gradient"), Error);
+}
+
 TEST_CASE("to converts sparse buffers, and those without elements") {
   struct Graph : Module {
     Graph() {
