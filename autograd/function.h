@@ -1,5 +1,6 @@
 // Custom differentiable functions, as torch::autograd::Function: a struct with static forward and backward.
 #pragma once
+#include <algorithm>
 #include <any>
 #include <map>
 #include <string>
@@ -85,6 +86,7 @@ struct CustomAutocast {
 namespace detail {
 // Drops undefined gradients behind the first `count`.
 void drop_undefined_tail(Tensors& grads, size_t count);
+Tensor zeros_for(const GradMetadata& output);
 }  // namespace detail
 
 // What the names of custom functions start with; compat/ sets it to libtorch's "torch::autograd::".
@@ -105,7 +107,7 @@ struct CppNode final : Node {
     if (ctx.materialize_grads_) {
       for (size_t i = 0; i < given.size(); ++i) {
         const GradMetadata& output = output_metadata(i);
-        if (!given[i].defined()) given[i] = zeros_of(output);
+        if (!given[i].defined()) given[i] = detail::zeros_for(output);
       }
     }
     Tensors results = backward(given);
@@ -129,14 +131,15 @@ struct CppNode final : Node {
       return F::backward(&ctx, given);
     }
   }
-  static Tensor zeros_of(const GradMetadata& output);
 };
 
 namespace detail {
-Tensor zeros_for(const GradMetadata& output);
 void add_argument(Node& node, std::vector<bool>& is_tensor, const Tensor& argument);
 inline void add_argument(Node& node, std::vector<bool>& is_tensor, const std::optional<Tensor>& argument) {
   add_argument(node, is_tensor, argument.value_or(Tensor()));
+}
+inline void add_argument(Node& node, std::vector<bool>& is_tensor, TensorList arguments) {
+  for (const Tensor& each : arguments) add_argument(node, is_tensor, each);
 }
 template <class T>
 void add_argument(Node&, std::vector<bool>& is_tensor, const T&) {
@@ -171,11 +174,6 @@ class ForwardAutocast {
 };
 }  // namespace detail
 
-template <class F>
-Tensor CppNode<F>::zeros_of(const GradMetadata& output) {
-  return detail::zeros_for(output);
-}
-
 // struct Square : autograd::Function<Square> {
 //   static Tensor forward(AutogradContext* ctx, const Tensor& x) { ctx->save_for_backward({x}); return x * x; }
 //   static Tensors backward(AutogradContext* ctx, Tensors g) { return {g[0] * ctx->get_saved_variables()[0] * 2}; }
@@ -184,7 +182,8 @@ Tensor CppNode<F>::zeros_of(const GradMetadata& output) {
 //
 // `forward` runs without recording and returns a Tensor or Tensors; `backward` returns a gradient for each argument of
 // `forward` (undefined for those that are not tensors; more undefined ones may follow) and may itself be
-// differentiated.
+// differentiated. A TensorList counts as so many arguments, a std::vector as one that is no tensor, as in libtorch:
+// pass TensorList(parameters).
 template <class T>
 class Function {
  public:
@@ -195,9 +194,7 @@ class Function {
     auto node = make_intrusive<CppNode<X>>();
     remember_forward_call(*node, "a custom function");
     (detail::add_argument(*node, node->is_tensor, args), ...);
-    bool recording = false;
-    for (const Edge& edge : node->next_edges()) recording = recording || edge.valid();
-    recording = recording && GradMode::is_enabled();
+    const bool recording = GradMode::is_enabled() && std::ranges::any_of(node->next_edges(), &Edge::valid);
     node->ctx.node_ = node.get();
     Tensors outputs;
     {
@@ -226,8 +223,7 @@ class Function {
   static SavedList saved_list(const Tensors& tensors, const Tensors& outputs, Node* node) {
     SavedList list;
     for (const Tensor& t : tensors) {
-      bool is_output = false;
-      for (const Tensor& output : outputs) is_output = is_output || output.is_same(t);
+      const bool is_output = std::ranges::any_of(outputs, [&](const Tensor& output) { return output.is_same(t); });
       list.list().push_back(is_output ? Saved::output(t, node) : Saved(t));
     }
     return list;

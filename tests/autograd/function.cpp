@@ -41,6 +41,15 @@ struct ScaledBy : autograd::Function<ScaledBy> {
   }
 };
 
+struct SumOf : autograd::Function<SumOf> {
+  static Tensor forward(AutogradContext*, const Tensor& x, TensorList weights) {
+    Tensor sum = x.clone();
+    for (const Tensor& each : weights) sum += each * 2;
+    return sum;
+  }
+  static Tensors backward(AutogradContext*, Tensors g) { return {g[0], g[0] * 2, g[0] * 2}; }
+};
+
 struct WrongCount : autograd::Function<WrongCount> {
   static Tensor forward(AutogradContext*, const Tensor& a, const Tensor& b) { return a * b; }
   static Tensors backward(AutogradContext*, Tensors g) { return {g[0]}; }
@@ -158,6 +167,17 @@ TEST_CASE("an optional tensor gets its gradient where it is given") {
   CHECK(equal(y.grad(), x));
   ScaledBy::apply(x, std::optional<Tensor>()).sum().backward();
   CHECK(equal(x.grad(), y + 1));
+}
+
+TEST_CASE("each tensor of a TensorList gets a gradient") {
+  const Tensor x = randn({3}), w = randn({3}).requires_grad_(), v = randn({3}).requires_grad_();
+  const Tensor y = SumOf::apply(x, TensorList({w, v}));
+  REQUIRE(y.requires_grad());
+  const auto grads = autograd::grad({y.sum()}, {w, v});
+  CHECK(grads[0].equal(full({3}, 2.0)));
+  CHECK(grads[1].equal(full({3}, 2.0)));
+  CHECK_THROWS_WITH_AS(SumOf::apply(x, TensorList({w})).sum().backward(), doctest::Contains("3 gradients for the 2"),
+                       Error);
 }
 
 TEST_CASE("backward must return a gradient for every argument of forward") {
