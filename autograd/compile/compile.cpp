@@ -16,6 +16,7 @@
 #include "autograd/compile/tracer.h"
 #include "autograd/grad_mode.h"
 #include "autograd/saved_tensors_hooks.h"
+#include "core/amp/autocast.h"
 #include "core/environment_flag.h"
 #include "core/error/warning.h"
 #include "core/graphs/graph.h"
@@ -30,6 +31,15 @@ constexpr int kMostTraces = 4;
 
 // Runs of a program from one trace to the next: see Note [What changes from call to call].
 constexpr int kFewestBetweenTraces = 8;
+
+// Calls it without the casts of weights that autocast kept before, and keeps none of its own: in a scope that is around
+// the call the ones would be tensors from elsewhere, and the others would escape.
+std::vector<Tensor> call_with_own_casts(const Function& function, const std::vector<Tensor>& inputs) {
+  autocast::clear_cache();
+  std::vector<Tensor> outputs = function(inputs);
+  autocast::clear_cache();
+  return outputs;
+}
 
 // Whether a leaf had a gradient when the function was called: then the backward pass adds to it.
 struct LeafState {
@@ -284,7 +294,7 @@ struct CompiledFunction::State {
   std::vector<Tensor> trace(const Function& function, const std::vector<Tensor>& inputs, Entry& entry) {
     entry.guards.note(inputs);
     Tracer tracer(inputs);
-    std::vector<Tensor> outputs = tracer.run([&] { return function(inputs); });
+    std::vector<Tensor> outputs = tracer.run([&] { return call_with_own_casts(function, inputs); });
     Graph graph = tracer.take_graph();
     const bool is_whole = tracer.obstacle().empty(), has_history = graph.backward.has_value();
     std::optional<CutTrace> cut;
@@ -352,7 +362,7 @@ struct CompiledFunction::State {
     std::ranges::for_each(inputs | std::views::filter(&Tensor::is_leaf), keep);
     Replay replay(*entry.cut, entry.until_cut->run(inputs));
     for (const auto& [leaf, gradient] : gradients) leaf.mutable_grad() = gradient;
-    return replay.run([&] { return function(inputs); });
+    return replay.run([&] { return call_with_own_casts(function, inputs); });
   }
 };
 

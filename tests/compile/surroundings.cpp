@@ -291,3 +291,33 @@ TEST_CASE("a batch that a cut function does not have as an input is seen") {
     return results;
   });
 }
+
+TEST_CASE("a net that is compiled within a scope of autocast has casts of its own") {
+  for (const bool has_call_before : {false, true}) {
+    CAPTURE(has_call_before);
+    std::vector<Tensors> results(2);
+    for (const bool is_compiled : {false, true}) {
+      manual_seed(1);
+      const nn::Linear first(4, 8), second(8, 4);
+      const auto function = [&](const Tensor& x) { return second(first(x).relu()); };
+      auto compiled = compile(function);
+      optim::SGD optimizer({first->weight, first->bias, second->weight, second->bias}, 0.1);
+      for (int i = 0; i < 6; ++i) {
+        const Tensor x = randn({3, 4});
+        optimizer.zero_grad();
+        Tensor loss;
+        {
+          const autocast::Autocast lower(x.device().type, kBFloat16);
+          if (has_call_before) note(results[is_compiled], {function(x)});
+          loss = (is_compiled ? compiled(x) : function(x)).pow(2).mean();
+        }
+        loss.backward();
+        optimizer.step();
+        note(results[is_compiled], {loss, first->weight, first->bias});
+      }
+      if (is_compiled) CHECK(compiled.compilations() == 1);
+      if (is_compiled) CHECK(compiled.obstacle() == "");
+    }
+    testing::check_equal(results[1], results[0]);
+  }
+}
