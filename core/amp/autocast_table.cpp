@@ -18,6 +18,7 @@
 #include "core/ops/nn/loss.h"
 #include "core/ops/nn/norm.h"
 #include "core/ops/nn/pool.h"
+#include "core/ops/nn/recurrent.h"
 #include "core/ops/nn/softmax.h"
 #include "core/ops/nn/upsample.h"
 #include "core/ops/pointwise/activation.h"
@@ -47,6 +48,12 @@ void list_products(Registry& r) {
        ops::prelu, ops::scaled_dot_product_attention, ops::gelu_perceptron>(r);
   list<Cast::Lower, Cast::None, ops::conv1d_padding, ops::conv2d_padding, ops::conv3d_padding>(r);
   list<Cast::None, Cast::Lower, ops::addmv, ops::addr, ops::convolution, ops::einsum, ops::mv>(r);
+}
+
+// In PyTorch the products within them are lowered on the CPU, and the whole of them on CUDA, by cuDNN.
+void list_recurrent(Registry& r) {
+  list<Cast::Lower, Cast::Lower, ops::gru, ops::gru_data, ops::gru_cell, ops::lstm, ops::lstm_data, ops::lstm_cell,
+       ops::rnn_relu, ops::rnn_relu_data, ops::rnn_relu_cell, ops::rnn_tanh, ops::rnn_tanh_data, ops::rnn_tanh_cell>(r);
 }
 
 void list_losses(Registry& r) {
@@ -108,6 +115,7 @@ namespace rush {
 
 void register_autocast(Registry& registry) {
   autocast::list_products(registry);
+  autocast::list_recurrent(registry);
   autocast::list_losses(registry);
   autocast::list_float32_on_cpu(registry);
   autocast::list_float32_on_accelerators(registry);

@@ -50,6 +50,28 @@ TEST_CASE("the result is that of casts written out") {
   CHECK(b.grad().equal(c.grad()));
 }
 
+TEST_CASE("a recurrent net reads what a layer before it gives in 16 bits") {
+  manual_seed(1);
+  const nn::GRU gru(3, 4);
+  const nn::LSTMCell cell(4, 2);
+  const Tensor x = randn({5, 2, 3}).to(kBFloat16), lengths = tensor({5, 2});
+  const auto run = [&] {
+    const auto packed = nn::utils::rnn::pack_padded_sequence(x, lengths);
+    const Tensor state = std::get<1>(gru->forward_with_packed_input(packed));  // (1, 2, 4)
+    return std::get<0>(cell->forward(state[0]));
+  };
+  Tensor out;
+  {
+    const Autocast lower(kCPU);
+    out = run();
+    out.sum().backward();
+  }
+  CHECK(gru->parameters()[0].grad().scalar_type() == kFloat32);
+  gru->to(kBFloat16);
+  cell->to(kBFloat16);
+  CHECK(out.equal(run()));
+}
+
 TEST_CASE("float64, integers and tensors of other devices stay as they are") {
   const Autocast lower(kCPU);
   const Tensor d = rand({2, 2}, TensorOptions(kFloat64)), i = ones({2, 2}, TensorOptions(kLong));

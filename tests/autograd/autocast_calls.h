@@ -18,6 +18,12 @@ inline Tensor row(const Tensor& x) { return full({4}, 0.5, TensorOptions(kFloat3
 inline Tensor classes(const Tensor& x) { return arange(4, TensorOptions(kLong).device(x.device())); }
 inline Tensor image(const Tensor& x) { return x.view({1, 1, 4, 4}); }
 inline Tensor volume(const Tensor& x) { return x.view({1, 1, 1, 4, 4}); }
+template <class Net>
+Net on_device_of(const Tensor& x) {
+  Net net(4, 4);
+  net->to(x.device());
+  return net;
+}
 inline Tensor identity_plus(const Tensor& x) { return x + eye(4, x.options()); }
 
 namespace F = nn::functional;
@@ -42,10 +48,12 @@ inline const AutocastCall kAutocastCalls[] = {
      },
      "LL", "LL"},
     {"linear", [](const Tensor& x) { return linear(x, other(x), row(x)); }, "LL", "LL"},
+    {"lstm", [](const Tensor& x) { return std::get<0>(on_device_of<nn::LSTM>(x)->forward(x)); }, "LL", "LL"},
     {"matmul", [](const Tensor& x) { return matmul(x, other(x)); }, "LL", "LL"},
     {"mm", [](const Tensor& x) { return mm(x, other(x)); }, "LL", "LL"},
     {"mv", [](const Tensor& x) { return mv(x, x[0]); }, "FL", "LL"},
     {"prelu", [](const Tensor& x) { return prelu(x, row(x)); }, "LL", "LL"},
+    {"rnn_tanh", [](const Tensor& x) { return std::get<0>(on_device_of<nn::RNN>(x)->forward(x)); }, "LL", "LL"},
     {"scaled_dot_product_attention",
      [](const Tensor& x) { return scaled_dot_product_attention(image(x), image(x), image(x)); }, "LL", "LL"},
     // Losses.
