@@ -12,10 +12,29 @@ namespace native {
 
 namespace {
 
+// What an index points into. An index that is the same at all positions outside `dim`, as an expanded one is, points at
+// slices: then `view` is one of them, and there is an offset for each.
 struct Target {
   Tensor view, offsets;
   int64_t dim;
+  bool slices;
+
+  void gather(const Tensor& out) const {
+    (slices ? kernels::index_gather : kernels::gather)(out.device().type, out, view, offsets, dim);
+  }
+  void scatter(const Tensor& src, IndexWrite how) const {
+    const DeviceType device = view.device().type;
+    if (slices) return kernels::index_scatter(device, view, offsets, src, dim, how, Tensor());
+    kernels::scatter(device, view, offsets, src, dim, how);
+  }
 };
+
+bool points_at_slices(const Tensor& index, int64_t dim) {
+  for (int64_t d = 0; d < index.dim(); ++d) {
+    if (d != dim && index.size(d) > 1 && index.stride(d) != 0) return false;
+  }
+  return index.dim() > 1;
+}
 
 void check_index_shape(const Tensor& self, int64_t dim, const Tensor& index, const char* op) {
   // A tensor without dimensions counts as one of a single element.
@@ -29,16 +48,22 @@ void check_index_shape(const Tensor& self, int64_t dim, const Tensor& index, con
 }
 
 Target make_target(const Tensor& self, int64_t dim, const Tensor& index, const char* op) {
-  const Tensor wide = index_as_int64(index, self.device(), op);
-  DimVector strides(index.sizes().size(), 0);
+  DimVector sizes(index.sizes()), strides(index.sizes().size(), 0);
   for (int64_t d = 0; d < std::min(self.dim(), index.dim()); ++d) strides[d] = d == dim ? 0 : self.stride(d);
   const bool has_dim = self.dim() > 0;
   const IndexedDim where{op, dim, has_dim ? self.size(dim) : 1, has_dim ? self.stride(dim) : 0, false};
   Target target;
   target.dim = dim;
-  target.view = detail::make_view(self, index.sizes(), strides, self.storage_offset());
-  target.offsets = detail::empty_contiguous(index.sizes(), kInt64, self.device());
-  kernels::index_offsets(self.device().type, target.offsets, wide, where, false);
+  target.slices = points_at_slices(index, dim);
+  Tensor each = index;
+  if (target.slices) {
+    each = detail::make_view(index, {index.size(dim)}, {index.stride(dim)}, index.storage_offset());
+    sizes.erase(sizes.begin() + dim);
+    strides.erase(strides.begin() + dim);
+  }
+  target.view = detail::make_view(self, sizes, strides, self.storage_offset());
+  target.offsets = detail::empty_contiguous(each.sizes(), kInt64, self.device());
+  kernels::index_offsets(self.device().type, target.offsets, index_as_int64(each, self.device(), op), where, false);
   return target;
 }
 
@@ -47,8 +72,7 @@ Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool /*spars
   const Tensor out = detail::empty_contiguous(index.sizes(), self.scalar_type(), self.device());
   if (index.numel() == 0) return out;
   check_index_shape(self, dim, index, "gather");
-  const Target from = make_target(self, dim, index, "gather");
-  kernels::gather(self.device().type, out, from.view, from.offsets, dim);
+  make_target(self, dim, index, "gather").gather(out);
   return out;
 }
 
@@ -95,8 +119,7 @@ void write(Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, co
   if (index.numel() == 0) return;
   check_index_shape(self, dim, index, op);
   const Tensor from = src.defined() ? cut_source(self, index, src, op) : full({}, value, self.options());
-  const Target to = make_target(self, dim, index, op);
-  kernels::scatter(self.device().type, to.view, to.offsets, from, dim, how);
+  make_target(self, dim, index, op).scatter(from, how);
 }
 
 Tensor& scatter_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
@@ -157,19 +180,15 @@ Tensor& scatter_reduce_(Tensor& self, int64_t dim, const Tensor& index, const Te
   if (index.numel() == 0) return self;
   check_index_shape(self, dim, index, op);
   const Tensor from = cut_source(self, index, src, op);
-  const DeviceType device = self.device().type;
   const Target to = make_target(self, dim, index, op);
-  if (!include_self) {
-    const Tensor identity = full({}, reduction.identity, self.options());
-    kernels::scatter(device, to.view, to.offsets, identity, dim, IndexWrite::Assign);
-  }
-  kernels::scatter(device, to.view, to.offsets, from, dim, reduction.write);
+  if (!include_self) to.scatter(full({}, reduction.identity, self.options()), IndexWrite::Assign);
+  to.scatter(from, reduction.write);
   if (reduction.mean) {
     Tensor count = full(self.sizes(), include_self ? 1 : 0, TensorOptions(kInt64).device(self.device()));
     write(count, dim, index, Tensor(), 1, IndexWrite::Add, op);
     const Tensor inputs[] = {self, count};
     auto it = TensorIterator::pointwise(op, self, inputs, Promotion::None, self.scalar_type());
-    kernels::scatter_mean(device, it);
+    kernels::scatter_mean(self.device().type, it);
   }
   return self;
 }

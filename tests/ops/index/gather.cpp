@@ -52,6 +52,32 @@ TEST_CASE("gather and scatter_add equal plain loops along every dimension, strid
   }
 }
 
+TEST_CASE("an index that is the same outside the dimension, as an expanded one, gives what its copy does") {
+  const Tensor x = counting({4, 5, 3});
+  for (int64_t dim = 0; dim < 3; ++dim) {
+    DimVector one(3, 1), sizes(x.sizes());
+    one[static_cast<size_t>(dim)] = 6;
+    sizes[static_cast<size_t>(dim)] = 6;
+    const Tensor index = pattern(one, x.size(dim)).expand(sizes), copy = index.contiguous();
+    for (const Tensor& in : {x, x.transpose(0, 2).contiguous().transpose(0, 2)}) {
+      CHECK(equal(gather(in, dim, index), gather(in, dim, copy)));
+      CHECK(equal(gather(in, dim, index.to(kInt)), gather(in, dim, copy)));
+      const Tensor src = counting(sizes);
+      CHECK(equal(in.scatter(dim, index, src), in.scatter(dim, copy, src)));
+      CHECK(equal(in.scatter(dim, index, 2), in.scatter(dim, copy, 2)));
+      CHECK(equal(in.scatter_add(dim, index, src), in.scatter_add(dim, copy, src)));
+      for (const char* reduce : {"prod", "mean", "amax"}) {
+        CHECK(
+            equal(in.scatter_reduce(dim, index, src, reduce, false), in.scatter_reduce(dim, copy, src, reduce, false)));
+      }
+    }
+  }
+  // Smaller than x outside the dimension.
+  const Tensor index = tensor({3, 0}).view({2, 1, 1}).expand({2, 4, 2});
+  CHECK(equal(gather(x, 0, index), gather(x, 0, index.contiguous())));
+  CHECK_THROWS_AS(gather(x, 0, tensor({4}).view({1, 1, 1}).expand({1, 5, 3})), IndexError);
+}
+
 TEST_CASE("scatter_add over threads equals a plain loop") {
   const int64_t rows = 700, columns = 300;
   const Tensor index = pattern({rows, columns}, 40), src = counting({rows, columns});
