@@ -18,8 +18,10 @@ struct CumsumBackward final : Node {
 };
 
 // d out_j / d x_k, for j >= k, is the product of all x_0 ... x_j but x_k. Taken without a division, so that zeros are
-// right too and the formula can be differentiated again: for each k, what stands before it times the products that
-// start behind it.
+// right too and the formula can be differentiated again: it is what stands before x_k times
+//   tail_k = g_k + x_{k+1} g_{k+1} + x_{k+1} x_{k+2} g_{k+2} + ...,
+// of which the first `count` terms are known, and doubled: those of tail_{k + count} follow, times the product of the
+// x between, `step`.
 struct CumprodBackward final : Node {
   Saved self;
   int64_t dim = 0;
@@ -30,16 +32,17 @@ struct CumprodBackward final : Node {
   }
   Tensors apply(const Tensors& g) override {
     if (g[0].dim() == 0 || g[0].numel() == 0) return {g[0]};
-    const Tensor x = self.get().to(g[0].scalar_type());
+    const Tensor x = self.get().to(g[0].scalar_type()).conj();
     const int64_t n = x.size(dim);
-    const Tensor one = ones_like(x.narrow(dim, 0, 1));
-    Tensors each;
-    for (int64_t k = 0; k < n; ++k) {
-      const Tensor before = k == 0 ? one : x.narrow(dim, 0, k).prod(dim, true);
-      const Tensor behind = cat({one, x.narrow(dim, k + 1, n - k - 1).cumprod(dim)}, dim);
-      each.push_back((g[0].narrow(dim, k, n - k) * (before * behind).conj()).sum(dim, true));
+    const Tensor before = cat({ones_like(x.narrow(dim, 0, 1)), x.narrow(dim, 0, n - 1).cumprod(dim)}, dim);
+    Tensor tail = g[0], step = x.narrow(dim, 1, n - 1);
+    for (int64_t count = 1; count < n; count *= 2) {
+      const int64_t rest = n - count;
+      const Tensor longer = addcmul(tail.narrow(dim, 0, rest), step, tail.narrow(dim, count, rest));
+      tail = cat({longer, tail.narrow(dim, rest, count)}, dim);
+      if (rest > count) step = step.narrow(dim, 0, rest - count) * step.narrow(dim, count, rest - count);
     }
-    return {cat(each, dim)};
+    return {before * tail};
   }
 };
 
