@@ -56,93 +56,135 @@ int64_t row_cost(const PoolGeometry& g) {
   return ((g.input_plane() + g.output_plane()) / std::max<int64_t>(rows, 1) + 1) * g.inner;
 }
 
-template <class T>
-constexpr T lowest() {
-  if constexpr (std::numeric_limits<opmath_t<T>>::has_infinity) {
-    return static_cast<T>(-std::numeric_limits<opmath_t<T>>::infinity());
+template <class Math>
+constexpr Math lowest() {
+  if constexpr (std::numeric_limits<Math>::has_infinity) {
+    return -std::numeric_limits<Math>::infinity();
   } else {
-    return std::numeric_limits<T>::lowest();
+    return std::numeric_limits<Math>::lowest();
   }
 }
 
 // Whether `value` takes the place of `best`. NaN takes any.
-template <class T>
-RUSH_ALWAYS_INLINE bool exceeds(T value, T best) {
-  const auto v = static_cast<opmath_t<T>>(value);
-  return v > static_cast<opmath_t<T>>(best) || v != v;
+template <class Math>
+RUSH_ALWAYS_INLINE bool exceeds(Math value, Math best) {
+  return value > best || value != value;
 }
 
-template <int64_t kStride, class T>
-void max_of_tap(const T* row, int32_t base, const Tap& tap, int64_t stride, T* best, int32_t* where) {
+// The largest elements so far and their positions, for a row of outputs or the channels of one: 32-bit positions keep
+// pace with 32-bit values in vector registers.
+template <class Math>
+struct Largest {
+  std::vector<Math> best;
+  std::vector<int32_t> where;
+  void resize(int64_t n) {
+    best.resize(static_cast<size_t>(n));
+    where.resize(static_cast<size_t>(n));
+  }
+  template <class T>
+  void store(T* values, int64_t* indices) const {
+    for (size_t i = 0; i < best.size(); ++i) values[i] = static_cast<T>(best[i]);
+    for (size_t i = 0; i < best.size(); ++i) indices[i] = where[i];
+  }
+};
+
+template <int64_t kStride, class T, class Math>
+void max_of_tap(const T* row, int32_t base, const Tap& tap, int64_t stride, Math* best, int32_t* where) {
   const int64_t step = kStride ? kStride : stride;
 #pragma GCC ivdep
   for (int64_t o = tap.first; o < tap.last; ++o) {
-    const T value = row[o * step + tap.offset];
+    const auto value = static_cast<Math>(row[o * step + tap.offset]);
     const bool better = exceeds(value, best[o]);
     best[o] = better ? value : best[o];
     where[o] = better ? base + static_cast<int32_t>(o * step + tap.offset) : where[o];
   }
 }
 
-// `where` is scratch for a row: 32-bit positions keep pace with 32-bit values in vector registers.
-template <class T>
-void max_row_by_tap(const T* plane, T* best, int64_t* indices, int32_t* where, const PoolGeometry& g, int64_t d,
+template <class T, class Math>
+void max_row_by_tap(const T* plane, T* out, int64_t* indices, Largest<Math>& largest, const PoolGeometry& g, int64_t d,
                     int64_t h) {
   const PoolAxis& width = g.axis[2];
   const int64_t first_row = (g.axis[0].begin(d) * g.axis[1].input + g.axis[1].begin(h)) * width.input;
+  largest.resize(width.output);
+  Math* best = largest.best.data();
+  int32_t* where = largest.where.data();
   for (int64_t o = 0; o < width.output; ++o) {
-    best[o] = lowest<T>();
+    best[o] = lowest<Math>();
     where[o] = static_cast<int32_t>(first_row + width.begin(o));
   }
   for_each_window_row(g, d, h, [&](int64_t row) {
     for_each_tap(width, [&](const Tap& tap) {
-      const auto run = width.stride == 1 ? max_of_tap<1, T> : width.stride == 2 ? max_of_tap<2, T> : max_of_tap<0, T>;
+      const auto run = width.stride == 1   ? max_of_tap<1, T, Math>
+                       : width.stride == 2 ? max_of_tap<2, T, Math>
+                                           : max_of_tap<0, T, Math>;
       run(plane + row, static_cast<int32_t>(row), tap, width.stride, best, where);
     });
   });
-  for (int64_t o = 0; o < width.output; ++o) indices[o] = where[o];
+  largest.store(out, indices);
 }
 
-template <class T>
-void max_row_by_window(const T* plane, T* best, int64_t* indices, const PoolGeometry& g, int64_t d, int64_t h) {
+// The largest element of one window, for each channel. With one channel, all is in registers.
+template <class T, class Math, class Position>
+void max_of_window(const T* plane, int64_t channels, const PoolGeometry& g, int64_t d, int64_t h, int64_t o, Math* best,
+                   Position* where) {
+  const PoolAxis& width = g.axis[2];
+  const int64_t begin = width.begin(o), end = width.end(o);
+  const auto take = [](Math value, int64_t at, Math& largest, Position& position) {
+    const bool better = exceeds(value, largest);
+    largest = better ? value : largest;
+    position = better ? static_cast<Position>(at) : position;
+  };
+  for_each_window_row(g, d, h, [&](int64_t row) {
+    if (channels == 1) {
+      Math largest = *best;
+      Position position = *where;
+      for (int64_t w = begin; w < end; w += width.dilation) {
+        take(static_cast<Math>(plane[row + w]), row + w, largest, position);
+      }
+      *best = largest;
+      *where = position;
+      return;
+    }
+    for (int64_t w = begin; w < end; w += width.dilation) {
+      const T* from = plane + (row + w) * channels;
+#pragma GCC ivdep
+      for (int64_t c = 0; c < channels; ++c) take(static_cast<Math>(from[c]), row + w, best[c], where[c]);
+    }
+  });
+}
+
+template <class T, class Math, class Position>
+void max_row_by_window(const T* plane, T* out, int64_t* indices, const PoolGeometry& g, int64_t d, int64_t h) {
+  static thread_local std::vector<Math> best;
+  static thread_local std::vector<Position> where;
   const PoolAxis& width = g.axis[2];
   const int64_t first_row = (g.axis[0].begin(d) * g.axis[1].input + g.axis[1].begin(h)) * width.input;
-  for (int64_t o = 0; o < width.output; ++o, best += g.inner, indices += g.inner) {
-    std::fill_n(best, g.inner, lowest<T>());
-    std::fill_n(indices, g.inner, first_row + width.begin(o));
-    for_each_window_row(g, d, h, [&](int64_t row) {
-      for (int64_t w = width.begin(o); w < width.end(o); w += width.dilation) {
-        const T* from = plane + (row + w) * g.inner;
-#pragma GCC ivdep
-        for (int64_t c = 0; c < g.inner; ++c) {
-          const bool better = exceeds(from[c], best[c]);
-          best[c] = better ? from[c] : best[c];
-          indices[c] = better ? row + w : indices[c];
-        }
-      }
-    });
+  for (int64_t o = 0; o < width.output; ++o, out += g.inner, indices += g.inner) {
+    best.assign(static_cast<size_t>(g.inner), lowest<Math>());
+    where.assign(static_cast<size_t>(g.inner), static_cast<Position>(first_row + width.begin(o)));
+    max_of_window(plane, g.inner, g, d, h, o, best.data(), where.data());
+    for (int64_t c = 0; c < g.inner; ++c) out[c] = static_cast<T>(best[c]);
+    for (int64_t c = 0; c < g.inner; ++c) indices[c] = where[c];
   }
 }
 
 struct MaxPoolLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& indices, const Tensor& input, const PoolGeometry& g) {
+    using Math = opmath_t<T>;
     const T* in = input.data_ptr<T>();
     T* out = output.data_ptr<T>();
     int64_t* at = indices.data_ptr<int64_t>();
-    const int64_t row_size = g.axis[2].output * g.inner;
-    const bool taps = by_tap(g) && g.input_plane() <= std::numeric_limits<int32_t>::max();
+    const bool is_small = g.input_plane() <= std::numeric_limits<int32_t>::max();
     for_each_output_row(g, row_cost(g), [&](int64_t plane, int64_t d, int64_t h) {
-      static thread_local std::vector<int32_t> where;
       const int64_t row = output_row(g, plane, d, h);
       const T* from = in + plane * g.input_plane() * g.inner;
-      if constexpr (std::is_floating_point_v<T>) {
-        if (taps) {
-          where.resize(static_cast<size_t>(row_size));
-          return max_row_by_tap(from, out + row, at + row, where.data(), g, d, h);
-        }
+      if constexpr (is_floating_v<T>) {
+        static thread_local Largest<Math> largest;
+        if (is_small && by_tap(g)) return max_row_by_tap(from, out + row, at + row, largest, g, d, h);
       }
-      max_row_by_window(from, out + row, at + row, g, d, h);
+      if (is_small) return max_row_by_window<T, Math, int32_t>(from, out + row, at + row, g, d, h);
+      max_row_by_window<T, Math, int64_t>(from, out + row, at + row, g, d, h);
     });
   }
 };
@@ -185,6 +227,20 @@ void add_tap(const T* row, const Tap& tap, int64_t stride, opmath_t<T>* acc) {
     acc[o] = functors::Add()(acc[o], static_cast<opmath_t<T>>(row[o * step + tap.offset]));
 }
 
+// In as many partial sums as the compiler likes.
+template <class T>
+opmath_t<T> sum_of(const T* x, int64_t n) {
+  opmath_t<T> sum(0);
+  constexpr int64_t kFew = 16;
+  if (n < kFew) {
+    for (int64_t i = 0; i < n; ++i) sum = functors::Add()(sum, static_cast<opmath_t<T>>(x[i]));
+    return sum;
+  }
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < n; ++i) sum = functors::Add()(sum, static_cast<opmath_t<T>>(x[i]));
+  return sum;
+}
+
 template <class T>
 void add_row(const T* row, const PoolGeometry& g, opmath_t<T>* acc) {
   const PoolAxis& width = g.axis[2];
@@ -194,7 +250,12 @@ void add_row(const T* row, const PoolGeometry& g, opmath_t<T>* acc) {
     return;
   }
   for (int64_t o = 0; o < width.output; ++o) {
-    for (int64_t w = width.begin(o); w < width.end(o); ++w) {
+    const int64_t begin = width.begin(o), end = width.end(o);
+    if (g.inner == 1) {
+      acc[o] = functors::Add()(acc[o], sum_of(row + begin, end - begin));
+      continue;
+    }
+    for (int64_t w = begin; w < end; ++w) {
 #pragma GCC ivdep
       for (int64_t c = 0; c < g.inner; ++c) {
         opmath_t<T>& sum = acc[o * g.inner + c];
@@ -273,6 +334,20 @@ struct AvgPoolBackwardLoop {
   }
 
  private:
+  template <class Math>
+  static void add_to_each(Math* to, int64_t n, Math share) {
+    for (int64_t i = 0; i < n; ++i) to[i] += share;
+  }
+  template <class Math>
+  static void add_to_tap(Math* row, const Tap& tap, int64_t stride, const Math* shares) {
+    if (stride == 1) {
+#pragma GCC ivdep
+      for (int64_t o = tap.first; o < tap.last; ++o) row[o + tap.offset] += shares[o];
+    } else {
+#pragma GCC ivdep
+      for (int64_t o = tap.first; o < tap.last; ++o) row[o * stride + tap.offset] += shares[o];
+    }
+  }
   // Adds a row's gradients, each divided as its window's sum was, to all elements of the windows.
   template <class T>
   static void spread_row(const T* row, PlaneSums<T>& sums, const PoolGeometry& g, const PoolDivisor& divisor, int64_t d,
@@ -288,7 +363,15 @@ struct AvgPoolBackwardLoop {
       for (int64_t c = 0; c < channels; ++c) shares[o * channels + c] = static_cast<Math>(from[c]) / count;
     }
     for_each_window_row(g, d, h, [&](int64_t start) {
+      if (by_tap(g)) {
+        for_each_tap(width, [&](const Tap& tap) { add_to_tap(sums.at(start), tap, width.stride, shares.data()); });
+        return;
+      }
       for (int64_t o = 0; o < width.output; ++o) {
+        if (g.inner == 1) {
+          add_to_each(sums.at(start + width.begin(o)), width.count(o), shares[static_cast<size_t>(o)]);
+          continue;
+        }
         const Math* share = shares.data() + o * channels;
         for (int64_t w = width.begin(o); w < width.end(o); ++w) {
           Math* to = sums.at(start + w);
