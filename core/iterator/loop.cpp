@@ -66,14 +66,19 @@ void TensorIterator::coalesce() {
 }
 
 void TensorIterator::run_range(LoopFn loop, const void* context, int64_t begin, int64_t end) const {
-  char* data[kMaxOperands];
-  int64_t strides[kMaxOperands];
+  char* data[kMaxOperands] = {};
   const size_t dims = shape_.size();
-  for (int t = 0; t < count_; ++t) strides[t] = dims ? operand(t).strides[0] : 0;
+  for (int t = 0; t < count_; ++t) data[t] = operand(t).data;
   if (dims <= 1) {
-    for (int t = 0; t < count_; ++t) data[t] = operand(t).data + begin * strides[t];
-    loop(context, data, strides, end - begin);
-    return;
+    int64_t strides[kMaxOperands];
+    for (int t = 0; t < count_; ++t) strides[t] = dims ? operand(t).strides[0] : 0;
+    for (int t = 0; t < count_; ++t) data[t] += begin * strides[t];
+    return loop(context, data, strides, end - begin);
+  }
+  // By dimension, for as many operands as there may be: loops over count_ would take longer than short runs do.
+  InlineVector<std::array<int64_t, kMaxOperands>, 5> steps(dims, {});
+  for (size_t d = 0; d < dims; ++d) {
+    for (int t = 0; t < count_; ++t) steps[d][t] = operand(t).strides[d];
   }
   // Position of `begin`, then an odometer over the outer dimensions.
   DimVector position(dims, 0);
@@ -81,23 +86,18 @@ void TensorIterator::run_range(LoopFn loop, const void* context, int64_t begin, 
   for (size_t d = 0; d < dims; ++d) {
     position[d] = rest % shape_[d];
     rest /= shape_[d];
-  }
-  for (int t = 0; t < count_; ++t) {
-    data[t] = operand(t).data;
-    for (size_t d = 0; d < dims; ++d) data[t] += position[d] * operand(t).strides[d];
+    for (int t = 0; t < count_; ++t) data[t] += position[d] * operand(t).strides[d];
   }
   for (int64_t done = begin; done < end;) {
     const int64_t n = std::min(shape_[0] - position[0], end - done);
-    char* current[kMaxOperands];
-    for (int t = 0; t < count_; ++t) current[t] = data[t];
-    loop(context, current, strides, n);
+    loop(context, data, steps[0].data(), n);
     done += n;
     if (done >= end) break;
-    for (int t = 0; t < count_; ++t) data[t] -= position[0] * strides[t];
+    for (int t = 0; position[0] != 0 && t < count_; ++t) data[t] -= position[0] * operand(t).strides[0];
     position[0] = 0;
     for (size_t d = 1; d < dims; ++d) {
       if (++position[d] < shape_[d]) {
-        for (int t = 0; t < count_; ++t) data[t] += operand(t).strides[d];
+        for (int t = 0; t < kMaxOperands; ++t) data[t] += steps[d][t];
         break;
       }
       position[d] = 0;

@@ -148,7 +148,7 @@ class TensorIterator {
   void coalesce();
   void resolve_overlap();
 
-  // A loop without its type, so that the walk over the runs is compiled once.
+  // A loop without its type, so that the walk over the runs is compiled once. It leaves `data` as it is.
   using LoopFn = void (*)(const void* context, char** data, const int64_t* strides, int64_t n);
   void for_each_run(LoopFn loop, const void* context, int64_t grain) const;
   // The part [begin, end) of the elements, in the iterator's order, on this thread.
