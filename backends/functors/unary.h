@@ -298,13 +298,13 @@ using UnaryMathTable = Table<
     Row<kernels::sigmoid, Sigmoid, FloatTypes, kVectors>, Row<kernels::sigmoid_backward, SigmoidBackward, FloatTypes>,
     Row<kernels::erf, Erf, RealFloatTypes, kVectors>>;
 
-using TrigonometryTable =
-    Table<Row<kernels::sin, Sin, FloatTypes, kVectors | kSlow>, Row<kernels::cos, Cos, FloatTypes, kVectors | kSlow>,
-          Row<kernels::tan, Tan, FloatTypes, kVectors | kSlow>, Row<kernels::atan, Atan, FloatTypes, kVectors | kSlow>,
-          Row<kernels::asin, Asin, FloatTypes, kSlow>, Row<kernels::acos, Acos, FloatTypes, kSlow>,
-          Row<kernels::sinh, Sinh, FloatTypes, kSlow>, Row<kernels::cosh, Cosh, FloatTypes, kSlow>,
-          Row<kernels::asinh, Asinh, FloatTypes, kSlow>, Row<kernels::acosh, Acosh, FloatTypes, kSlow>,
-          Row<kernels::atanh, Atanh, FloatTypes, kSlow>, Row<kernels::sinc, Sinc, FloatTypes, kSlow>>;
+using TrigonometryTable = Table<
+    Row<kernels::sin, Sin, FloatTypes, kVectors | kSlow>, Row<kernels::cos, Cos, FloatTypes, kVectors | kSlow>,
+    Row<kernels::tan, Tan, FloatTypes, kVectors | kSlow>, Row<kernels::atan, Atan, FloatTypes, kVectors | kSlow>,
+    Row<kernels::asin, Asin, FloatTypes, kVectors | kSlow>, Row<kernels::acos, Acos, FloatTypes, kVectors | kSlow>,
+    Row<kernels::sinh, Sinh, FloatTypes, kVectors | kSlow>, Row<kernels::cosh, Cosh, FloatTypes, kVectors | kSlow>,
+    Row<kernels::asinh, Asinh, FloatTypes, kSlow>, Row<kernels::acosh, Acosh, FloatTypes, kSlow>,
+    Row<kernels::atanh, Atanh, FloatTypes, kVectors | kSlow>, Row<kernels::sinc, Sinc, FloatTypes, kSlow>>;
 #endif
 
 }  // namespace rush::functors

@@ -46,6 +46,9 @@ const Function kFunctions[] = {
     {"log2", rush::cpu::log2, std::log2, 3},    {"log10", rush::cpu::log10, std::log10, 3},
     {"log1p", rush::cpu::log1p, std::log1p, 4}, {"tanh", rush::cpu::tanh, std::tanh, 4},
     {"erf", rush::cpu::erf, std::erf, 4},       {"atan", rush::cpu::atan, std::atan, 3},
+    {"asin", rush::cpu::asin, std::asin, 4},    {"acos", rush::cpu::acos, std::acos, 4},
+    {"sinh", rush::cpu::sinh, std::sinh, 5},    {"cosh", rush::cpu::cosh, std::cosh, 4},
+    {"atanh", rush::cpu::atanh, std::atanh, 5},
 };
 
 TEST_CASE("vectors of floats: elementary functions are accurate to a few ulps everywhere") {

@@ -211,6 +211,46 @@ inline Vec atan2(Vec y, Vec x) {
   return select((x == x) & (y == y), copysign(angle, y), x + y);
 }
 
+// The other side of a right triangle with hypotenuse 1.
+inline Vec other_side(Vec x) {
+  float sides[Vec::kSize];
+  ((Vec(1.0f) - x) * (Vec(1.0f) + x)).store(sides);
+  for (float& side : sides) side = std::sqrt(side);
+  return Vec::load(sides);
+}
+inline Vec asin(Vec x) { return atan2(x, other_side(x)); }
+inline Vec acos(Vec x) { return atan2(other_side(x), x); }
+
+namespace vec {
+
+// From here on e^-x is below half a unit in the last place of e^x, which soon overflows: its root is squared.
+inline constexpr float kLarge = 10;
+RUSH_ALWAYS_INLINE Vec half_exp(Vec x) {
+  const Vec root = exp(Vec(0.5f) * x);
+  return Vec(0.5f) * root * root;
+}
+
+}  // namespace vec
+
+// (t + t / (t + 1)) / 2 with t = e^x - 1.
+inline Vec sinh(Vec x) {
+  const Vec size = abs(x);
+  const Vec t = expm1(select(size > Vec(vec::kLarge), Vec(vec::kLarge), size));
+  const Vec small = Vec(0.5f) * (t + t / (t + Vec(1.0f)));
+  return copysign(select(size > Vec(vec::kLarge), vec::half_exp(size), small), x);
+}
+
+inline Vec cosh(Vec x) {
+  const Vec size = abs(x), e = exp(select(size > Vec(vec::kLarge), Vec(vec::kLarge), size));
+  return select(size > Vec(vec::kLarge), vec::half_exp(size), Vec(0.5f) * (e + Vec(1.0f) / e));
+}
+
+// log((1 + x) / (1 - x)) / 2.
+inline Vec atanh(Vec x) {
+  const Vec size = abs(x);
+  return copysign(Vec(0.5f) * log1p(Vec(2.0f) * size / (Vec(1.0f) - size)), x);
+}
+
 // (e^2x - 1) / (e^2x + 1).
 inline Vec tanh(Vec x) {
   const Vec size = abs(x);
