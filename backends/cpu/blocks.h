@@ -21,16 +21,22 @@ void run_blocks(const TensorIterator& it, BlockFn fn, const void* functor, int64
 // Elements worth a thread where one takes tens of nanoseconds.
 inline constexpr int64_t kSlowGrain = kGrain / 16;
 
-template <class F, class Out, class... In, size_t... I>
-void block_loop(const F& f, Out* out, const void* const* in, int64_t n, std::index_sequence<I...>) {
+// The inputs are arguments of their own: bytes written to `out` might change what an array of pointers holds.
+template <class F, class Out, class... In>
+void block_loop(const F& f, Out* out, int64_t n, const In*... in) {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = f(static_cast<const In*>(in[I])[i]...);
+  for (int64_t i = 0; i < n; ++i) out[i] = f(in[i]...);
+}
+
+template <class F, class Out, class... In, size_t... I>
+void block_loop_of(const F& f, Out* out, const void* const* in, int64_t n, std::index_sequence<I...>) {
+  block_loop<F, Out, In...>(f, out, n, static_cast<const In*>(in[I])...);
 }
 
 template <class F, class Out, class... In>
 void block(const void* functor, void* out, const void* const* in, int64_t n) {
-  block_loop<F, Out, In...>(*static_cast<const F*>(functor), static_cast<Out*>(out), in, n,
-                            std::index_sequence_for<In...>());
+  block_loop_of<F, Out, In...>(*static_cast<const F*>(functor), static_cast<Out*>(out), in, n,
+                               std::index_sequence_for<In...>());
 }
 
 // The block function of a functor of one to three numbers of type T.

@@ -81,16 +81,17 @@ struct LogicalNot {
     return a == T(0);
   }
 };
+// Both sides are computed, which the compiler vectorises.
 struct LogicalAnd {
   template <class T>
   RUSH_HD bool operator()(T a, T b) const {
-    return !(a == T(0)) && !(b == T(0));
+    return !(a == T(0)) & !(b == T(0));
   }
 };
 struct LogicalOr {
   template <class T>
   RUSH_HD bool operator()(T a, T b) const {
-    return !(a == T(0)) || !(b == T(0));
+    return !(a == T(0)) | !(b == T(0));
   }
 };
 struct LogicalXor {
