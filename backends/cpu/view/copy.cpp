@@ -1,6 +1,7 @@
 #include "core/ops/view/copy.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "backends/cpu/loops.h"
@@ -131,17 +132,24 @@ void copy(TensorIterator& it) {
   convert(it);
 }
 
+// 16-bit numbers are written as integers, of which the compiler makes vectors.
+template <class Bytes>
+void fill_with(const TensorIterator& it, Bytes bytes) {
+  it.for_each([&](char** data, const int64_t* strides, int64_t n) {
+    if (strides[0] == sizeof(Bytes)) {
+      std::fill_n(reinterpret_cast<Bytes*>(data[0]), n, bytes);
+    } else {
+      for (int64_t i = 0; i < n; ++i) *reinterpret_cast<Bytes*>(data[0] + i * strides[0]) = bytes;
+    }
+  });
+}
+
 struct FillLoop {
   template <class T>
   static void run(TensorIterator& it, const Scalar& value) {
     const T number = value.to<T>();
-    it.for_each([&](char** data, const int64_t* strides, int64_t n) {
-      if (strides[0] == sizeof(T)) {
-        std::fill_n(reinterpret_cast<T*>(data[0]), n, number);
-      } else {
-        for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(data[0] + i * strides[0]) = number;
-      }
-    });
+    if constexpr (sizeof(T) == 2) return fill_with(it, std::bit_cast<uint16_t>(number));
+    fill_with(it, number);
   }
 };
 
