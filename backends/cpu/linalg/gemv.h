@@ -56,15 +56,20 @@ template <class T>
 void gemv(int64_t lanes, int64_t depth, const T* a, int64_t lane_stride, int64_t depth_stride, const T* x,
           int64_t x_stride, gemm_math_t<T> alpha, gemm_math_t<T> beta, T* y, int64_t y_stride) {
   using Math = gemm_math_t<T>;
-  const Scratch<Math> contiguous_x(depth);
-  for (int64_t d = 0; d < depth; ++d) contiguous_x[d] = static_cast<Math>(x[d * x_stride]);
+  const bool usable = std::is_same_v<T, Math> && x_stride == 1;
+  const Scratch<Math> copy_of_x(usable ? 0 : depth);
+  const Math* contiguous_x = copy_of_x.data();
+  if constexpr (std::is_same_v<T, Math>) {
+    if (usable) contiguous_x = x;
+  }
+  for (int64_t d = 0; !usable && d < depth; ++d) copy_of_x[d] = static_cast<Math>(x[d * x_stride]);
   const auto store = [&](int64_t lane, Math sum) {
     T& out = y[lane * y_stride];
     out = static_cast<T>(beta == Math(0) ? alpha * sum : beta * static_cast<Math>(out) + alpha * sum);
   };
   if (lane_stride != 1 || depth_stride == 1) {
     for (int64_t l = 0; l < lanes; ++l) {
-      store(l, detail::lane_dot(a + l * lane_stride, depth_stride, contiguous_x.data(), depth));
+      store(l, detail::lane_dot(a + l * lane_stride, depth_stride, contiguous_x, depth));
     }
     return;
   }
