@@ -57,6 +57,10 @@ static Tensor cat(TensorList tensors, int64_t dim) {
   dim = wrap_dim(dim, first.dim(), "cat");
   const ScalarType dtype = result_type(tensors);
   Tensor out = detail::empty_format(joined_sizes(tensors, first, dim), dtype, first.device(), common_format(tensors));
+  if (!out.is_meta() && kernels::cat.has(out.device().type)) {
+    kernels::cat(out.device().type, out, tensors, dim);
+    return out;
+  }
   int64_t start = 0;
   for (const Tensor& t : tensors) {
     if (is_skipped(t)) continue;
@@ -110,8 +114,8 @@ static Tensor block_diag(TensorList tensors) {
   int64_t left = 0;
   for (const Tensor& block : blocks) {
     const int64_t height = block.sizes()[0], right = left + block.sizes()[1];
-    rows.push_back(
-        ops::cat({zeros({height, left}, block.options()), block, zeros({height, width - right}, block.options())}, 1));
+    const Tensor beside = zeros({height, width - block.sizes()[1]}, block.options());
+    rows.push_back(ops::cat({beside.narrow(1, 0, left), block, beside.narrow(1, left, width - right)}, 1));
     left = right;
   }
   return ops::cat(rows, 0);

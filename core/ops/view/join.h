@@ -1,5 +1,6 @@
 // Several tensors as one, one tensor several times over, and tensors expanded over each other's dimensions.
 #pragma once
+#include "core/dispatch/kernel.h"
 #include "core/dispatch/op.h"
 #include "core/tensor.h"
 
@@ -52,5 +53,10 @@ inline std::vector<Tensor> meshgrid(TensorList tensors) { return ops::meshgrid(t
 inline std::vector<Tensor> meshgrid(TensorList tensors, std::string_view indexing) {
   return ops::meshgrid_indexing(tensors, indexing);
 }
+
+namespace kernels {
+// The tensors, of any dtypes, one after another along `dim` of `out`. A device without it copies them one by one.
+inline constinit Kernel<void(const Tensor& out, TensorList tensors, int64_t dim)> cat{"cat"};
+}  // namespace kernels
 
 }  // namespace rush

@@ -26,6 +26,40 @@ TEST_CASE("cat: values, promotion, what is left out, layouts") {
   CHECK(cat({empty({2, 3}, kMeta), empty({4, 3}, kMeta)}).sizes() == IntArrayRef({6, 3}));
 }
 
+TEST_CASE("cat of many tensors: more than a launch takes, of any widths, alignments and strides") {
+  const auto check = [](const Tensors& tensors, int64_t dim) {
+    const Tensor joined = cat(tensors, dim);
+    int64_t start = 0;
+    for (const Tensor& t : tensors) {
+      CHECK(values(joined.narrow(dim, start, t.size(dim))) == values(t));
+      start += t.size(dim);
+    }
+    CHECK(start == joined.size(dim));
+  };
+  for (const ScalarType dtype : {kFloat32, kBool, kInt16, kInt64}) {
+    const Tensor base = counting({3, 700}, dtype);
+    Tensors rows, columns, aligned, single;
+    for (int64_t i = 0; i < 170; ++i) {
+      columns.push_back(base.narrow(1, i, i % 5));
+      aligned.push_back(base.narrow(1, 16 * (i % 40), 16));
+      rows.push_back(i % 3 == 0 ? base.narrow(0, i % 3, 2) : base.narrow(0, i % 2, i % 2));
+      single.push_back(base.select(0, 1).select(0, i).reshape({1}));
+    }
+    columns.push_back(counting({2, 3}, dtype).t());
+    check(columns, 1);
+    check(aligned, 1);
+    check(rows, 0);
+    check(single, 0);
+    check({base, base.slice(1, 0, 700, 2), counting({3, 1}, dtype).expand({3, 2}),
+           counting({1, 4}, dtype).expand({3, 4})},
+          1);
+  }
+  const Tensor long_one = counting({5000});
+  check({long_one, counting({3}), long_one.narrow(0, 1, 4001), counting({2}, kInt64)}, 0);
+  const Tensor planes = counting({2, 3, 4});
+  check({planes, planes.narrow(1, 1, 2), planes.transpose(0, 1).contiguous().transpose(0, 1)}, 1);
+}
+
 TEST_CASE("stack and NumPy's stacks") {
   const Tensor a = counting({2}), b = a + 2;
   CHECK(values(stack({a, b})) == Doubles{0, 1, 2, 3});
