@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "tests/ops/reduce/reduce_testing.h"
@@ -37,6 +38,30 @@ TEST_CASE("mode is the smallest of the most frequent, at its last place") {
   CHECK(value.item<int64_t>() == 1);
   CHECK(index.item<int64_t>() == 3);
   CHECK(std::get<0>(tensor({5, 5, 4}).view({1, 3}).mode(1, true)).sizes() == IntArrayRef({1, 1}));
+}
+
+TEST_CASE("mode of lines of any length and stride") {
+  for (int64_t n : {1, 9, 130, 1500, 9000}) {
+    CAPTURE(n);
+    const Tensor x = ((arange(6 * n, kInt64) * 2654435761) % 97 % 13).view({3, n, 2}).to(kFloat32);
+    const auto [value, index] = x.mode(1);
+    for (int64_t line = 0; line < 6; ++line) {
+      const Doubles v = values(x.select(2, line % 2).select(0, line / 2));
+      double best = 0;
+      int64_t most = 0, last = 0;
+      for (const double each : v) {
+        const auto count = static_cast<int64_t>(std::count(v.begin(), v.end(), each));
+        if (count < most || (count == most && each >= best)) continue;
+        best = each;
+        most = count;
+        last = v.rend() - std::find(v.rbegin(), v.rend(), each) - 1;
+      }
+      CHECK(values(value)[static_cast<size_t>(line)] == best);
+      CHECK(values(index)[static_cast<size_t>(line)] == static_cast<double>(last));
+    }
+  }
+  CHECK(std::get<1>(tensor({kNan, 1., kNan}).mode()).item<int64_t>() == 2);
+  CHECK(std::get<0>(zeros({0, 3}).mode()).numel() == 0);
 }
 
 TEST_CASE("order statistics check their input") {

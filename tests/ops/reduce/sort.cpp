@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "tests/ops/reduce/reduce_testing.h"
@@ -36,7 +37,7 @@ Tensor mixed(int64_t n, ScalarType dtype) {
 
 TEST_CASE("sort is right and stable for every dtype and length") {
   for (ScalarType dtype : {kFloat64, kFloat32, kFloat16, kBFloat16, kInt64, kInt32, kInt16, kInt8, kBool}) {
-    for (int64_t n : {0, 1, 2, 50, 1000}) {
+    for (int64_t n : {0, 1, 2, 50, 128, 129, 1000, 1025, 4097, 8193}) {
       const Tensor x = mixed(n, dtype);
       const Doubles v = values(x);
       for (bool descending : {false, true}) {
@@ -68,8 +69,41 @@ TEST_CASE("sort, argsort and msort along a dimension") {
   CHECK_THROWS_AS(x.to(kComplex64).sort(), NotImplementedError);
 }
 
+TEST_CASE("every line is sorted by itself, of any length and stride, and ranks of it are taken") {
+  for (ScalarType dtype : {kFloat64, kFloat32, kBFloat16, kInt64, kUInt8, kBool}) {
+    for (int64_t n : {7, 128, 129, 1024, 1025, 4096, 4097, 8193}) {
+      CAPTURE(name(dtype));
+      CAPTURE(n);
+      const Tensor x = mixed(4 * n, dtype).view({2, n, 2});
+      const auto [up, up_at] = x.sort(1);
+      const auto [down, down_at] = x.sort(1, true);
+      const auto [top, top_at] = x.topk(6, 1);
+      const auto [middle, middle_at] = x.median(1);
+      const auto [number, number_at] = x.nanmedian(1);
+      for (int64_t line = 0; line < 4; ++line) {
+        const auto of = [&](const Tensor& t) { return values(t.select(-1, line % 2).select(0, line / 2)); };
+        const Doubles v = of(x);
+        const Longs order = naive_order(v, false), reversed = naive_order(v, true);
+        CHECK(of(up_at) == Doubles(order.begin(), order.end()));
+        CHECK(of(down_at) == Doubles(reversed.begin(), reversed.end()));
+        const auto nans = std::count_if(v.begin(), v.end(), [](double each) { return std::isnan(each); });
+        const int64_t numbers = n - nans;
+        CHECK(of(middle_at) == Doubles{double(order[static_cast<size_t>(nans > 0 ? numbers : (n - 1) / 2)])});
+        CHECK(of(number_at) == Doubles{double(order[static_cast<size_t>((numbers - 1) / 2)])});
+      }
+      CHECK(close(values(x.gather(1, up_at)), values(up), 0));
+      CHECK(close(values(x.gather(1, down_at)), values(down), 0));
+      CHECK(close(values(x.gather(1, top_at)), values(top), 0));
+      CHECK(close(values(top), values(down.narrow(1, 0, 6)), 0));
+      CHECK(close(values(middle), values(x.gather(1, middle_at.unsqueeze(1))), 0));
+      CHECK(close(values(number), values(x.gather(1, number_at.unsqueeze(1))), 0));
+      CHECK(close(values(std::get<0>(x.kthvalue(n / 3 + 1, 1))), values(up.select(1, n / 3)), 0));
+    }
+  }
+}
+
 TEST_CASE("topk is the head of a sort") {
-  for (int64_t n : {5, 200}) {
+  for (int64_t n : {5, 200, 300}) {
     for (int64_t k : {0, 1, 2, 5}) {
       const Tensor x = waves({3, n, 2});
       for (bool largest : {true, false}) {

@@ -1,5 +1,7 @@
-// The permutation that sorts each line of a tensor in one dimension.
+// The order of the elements of each line of a tensor in one dimension, and the elements at some ranks in it.
 #pragma once
+#include <algorithm>
+
 #include "backends/cuda/memory/scratch.h"
 #include "core/ops/reduce/along_dim.h"
 #include "core/tensor.h"
@@ -16,6 +18,24 @@ class LineOrder {
  private:
   Scratch order_;
 };
+
+// Which elements of a sorted line are taken: `count` of them from rank `first` on, or the median.
+struct Ranks {
+  int64_t first, count;
+  bool median = false, ignores_nan = false;
+
+  static Ranks of_median(bool ignores_nan) { return {0, 1, true, ignores_nan}; }
+  // The first rank in a line of `size` elements, of which the last `nans` are NaN.
+  RUSH_HD int64_t begin(int64_t size, int64_t nans) const {
+    if (!median) return first;
+    const int64_t numbers = size - nans;
+    return nans > 0 && !ignores_nan ? numbers : (numbers > 0 ? numbers - 1 : 0) / 2;
+  }
+};
+
+// values and indices, (outer, ranks.count, inner), = the elements of each line at these ranks, and where they are.
+void take_sorted(const char* op, const Tensor& values, const Tensor& indices, const Tensor& input,
+                 const AlongDim& shape, bool descending, const Ranks& ranks);
 
 // Offsets of elements that are numbered line by line.
 struct LinePlaces {

@@ -5,38 +5,13 @@
 #include "backends/cuda/kernels/reduce/line_order.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #include "backends/cuda/kernels/reduce/short_lines.h"
+#include "backends/cuda/kernels/rows.h"
 #include "backends/functors/first_where.h"
-#include "backends/functors/reduce.h"
+#include "backends/functors/sort_key.h"
 
 namespace rush::cuda {
 
 namespace {
-
-template <class T>
-struct Lines {
-  using Math = opmath_t<T>;
-  T* values;
-  int64_t* indices;
-  const T* x;
-  const int64_t* order;
-  LinePlaces places;
-
-  __device__ Math sorted(int64_t line, int64_t k) const {
-    return static_cast<Math>(x[places.of(order[line * places.size + k])]);
-  }
-  // The element that comes k-th in its line.
-  __device__ void store(int64_t line, int64_t k) const {
-    const int64_t number = order[line * places.size + k];
-    values[line] = x[places.of(number)];
-    indices[line] = number % places.size;
-  }
-};
-
-template <class T>
-struct KthValue : Lines<T> {
-  int64_t k;
-  __device__ void operator()(int64_t line) const { this->store(line, k - 1); }
-};
 
 template <class T>
 struct ShortKthValue {
@@ -51,79 +26,73 @@ struct ShortKthValue {
   }
 };
 
-template <class T>
-struct Median : Lines<T> {
-  bool ignore_nan;
-  __device__ void operator()(int64_t line) const {
-    // NaNs come last, the first of them first.
-    const int64_t size = this->places.size;
-    const int64_t numbers =
-        functors::first_where(size, [&](int64_t i) { return functors::is_nan(this->sorted(line, i)); });
-    const bool has_nan = numbers < size;
-    this->store(line, has_nan && !ignore_nan ? numbers : std::max<int64_t>(numbers - 1, 0) / 2);
-  }
-};
-
-template <class T>
-struct Mode : Lines<T> {
-  __device__ void operator()(int64_t line) const {
-    int64_t best = 0, longest = 0;
-    for (int64_t i = 0, first = 0; i < this->places.size; ++i) {
-      if (i + 1 < this->places.size && same(this->sorted(line, i), this->sorted(line, i + 1))) continue;
-      if (i + 1 - first > longest) {
-        longest = i + 1 - first;
-        best = i;
-      }
-      first = i + 1;
-    }
-    this->store(line, best);
-  }
-  // All NaNs count as one value.
-  __device__ static bool same(opmath_t<T> a, opmath_t<T> b) {
-    return a == b || (functors::is_nan(a) && functors::is_nan(b));
-  }
-};
-
-template <template <class> class Find>
-struct FindLoop {
-  template <class T, class... Rest>
-  static void find(const char* op, const Tensor& values, const Tensor& indices, const Tensor& input,
-                   const AlongDim& shape, Rest... rest) {
-    const LineOrder sorted(op, input, shape, false);
-    const Lines<T> lines{values.data_ptr<T>(), indices.data_ptr<int64_t>(), input.data_ptr<T>(), sorted.order(),
-                         LinePlaces(shape)};
-    for_each_index(op, shape.outer * shape.inner, Find<T>{lines, rest...});
-  }
-};
-
-struct KthValueLoop : FindLoop<KthValue> {
+struct KthValueLoop {
   template <class T>
   static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape, int64_t k) {
-    if (shape.size > kShortLine) return find<T>("kthvalue", values, indices, input, shape, k);
     const Scratch room(ShortLines<T>::nbytes(shape));
     for_each_index("kthvalue", shape.outer * shape.inner,
                    ShortKthValue<T>{values.data_ptr<T>(), indices.data_ptr<int64_t>(), {input, shape, room}, k});
   }
 };
-struct MedianLoop : FindLoop<Median> {
-  template <class T>
-  static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape,
-                  bool ignore_nan) {
-    find<T>("median", values, indices, input, shape, ignore_nan);
+
+void kthvalue(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape, int64_t k) {
+  const char* op = kernels::kthvalue.name();
+  if (shape.size > kShortLine) return take_sorted(op, values, indices, input, shape, false, {k - 1, 1});
+  pick<KthValueLoop>(RealAndBoolTypes(), input.scalar_type(), op)(values, indices, input, shape, k);
+}
+
+void median(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape, bool ignore_nan) {
+  take_sorted(kernels::median.name(), values, indices, input, shape, false, Ranks::of_median(ignore_nan));
+}
+
+// The end of a group of equal elements in a sorted line, and how many they are.
+struct Group {
+  int64_t length, last;
+};
+struct Longest {
+  __device__ Group combine(const Group& a, const Group& b) const {
+    return a.length > b.length || (a.length == b.length && a.last < b.last) ? a : b;
   }
 };
-struct ModeLoop : FindLoop<Mode> {
+
+// The last element of the longest group, of the smallest one of several. A row of threads takes a line.
+template <class T>
+__global__ void __launch_bounds__(1024)
+    mode_kernel(T* values, int64_t* indices, const T* x, const int64_t* order, int64_t lines, const LinePlaces places) {
+  const int64_t line = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y, size = places.size;
+  const int64_t* numbers = order + line * size;
+  const auto key = [&](int64_t k) { return functors::sort_key(x[places.of(numbers[k])]); };
+  Group best{0, 0};
+  for (int64_t k = threadIdx.x; line < lines && k < size; k += blockDim.x) {
+    const auto own = key(k);
+    if (k + 1 < size && key(k + 1) == own) continue;
+    if (k < best.length || key(k - best.length) != own) continue;  // not longer than the best so far
+    best = {k + 1 - functors::first_where(k, [&](int64_t i) { return key(i) == own; }), k};
+  }
+  best = combine_row(best, Longest());
+  if (threadIdx.x != 0 || line >= lines) return;
+  values[line] = x[places.of(numbers[best.last])];
+  indices[line] = numbers[best.last] % size;
+}
+
+struct ModeLoop {
   template <class T>
   static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape) {
-    find<T>("mode", values, indices, input, shape);
+    const int64_t lines = shape.outer * shape.inner;
+    if (lines == 0) return;
+    const char* op = kernels::mode.name();
+    const LineOrder sorted(op, input, shape, false);
+    const RowLaunch launch(lines, shape.size, 4);
+    launch_kernel(op, mode_kernel<T>, {launch.grid, launch.block}, values.data_ptr<T>(), indices.data_ptr<int64_t>(),
+                  input.data_ptr<T>(), sorted.order(), lines, LinePlaces(shape));
   }
 };
 
 }  // namespace
 
 void register_order_statistics() {
-  set_by_dtype<kernels::kthvalue, KthValueLoop, RealAndBoolTypes, 2>(kCUDA);
-  set_by_dtype<kernels::median, MedianLoop, RealAndBoolTypes, 2>(kCUDA);
+  kernels::kthvalue.set(kCUDA, kthvalue);
+  kernels::median.set(kCUDA, median);
   set_by_dtype<kernels::mode, ModeLoop, RealAndBoolTypes, 2>(kCUDA);
 }
 

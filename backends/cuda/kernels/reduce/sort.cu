@@ -10,33 +10,6 @@ namespace rush::cuda {
 
 namespace {
 
-// The first k elements of every line in order.
-template <class T>
-struct TakeFirst {
-  T* values;
-  int64_t* indices;
-  const T* x;
-  const int64_t* order;
-  LinePlaces places;
-  int64_t k;
-  __device__ void operator()(int64_t i) const {
-    const int64_t line = i / k, number = order[line * places.size + i % k], to = places.at(line, i % k, k);
-    values[to] = x[places.of(number)];
-    indices[to] = number % places.size;
-  }
-};
-
-struct TakeLoop {
-  template <class T>
-  static void run(const char* op, const Tensor& values, const Tensor& indices, const Tensor& input,
-                  const AlongDim& shape, int64_t k, bool descending) {
-    const LineOrder sorted(op, input, shape, descending);
-    for_each_index(op, shape.outer * shape.inner * k,
-                   TakeFirst<T>{static_cast<T*>(values.data_ptr()), indices.data_ptr<int64_t>(),
-                                static_cast<const T*>(input.data_ptr()), sorted.order(), LinePlaces(shape), k});
-  }
-};
-
 template <class T>
 struct ShortTopk {
   T* values;
@@ -68,7 +41,7 @@ struct ShortTopkLoop {
 };
 
 void sort(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape, bool descending) {
-  pick_bytes<TakeLoop>(input.element_size())("sort", values, indices, input, shape, shape.size, descending);
+  take_sorted("sort", values, indices, input, shape, descending, {0, shape.size});
 }
 
 void topk(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape, int64_t k,
@@ -78,7 +51,7 @@ void topk(const Tensor& values, const Tensor& indices, const Tensor& input, cons
     return pick<ShortTopkLoop>(RealAndBoolTypes(), input.scalar_type(), "topk")(values, indices, input, shape, k,
                                                                                 largest, sorted);
   }
-  pick_bytes<TakeLoop>(input.element_size())("topk", values, indices, input, shape, k, largest);
+  take_sorted("topk", values, indices, input, shape, largest, {0, k});
 }
 
 }  // namespace
