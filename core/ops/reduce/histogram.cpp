@@ -51,12 +51,11 @@ static Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights,
                    weighted ? weights->sizes() : IntArrayRef(), " for elements of shape ", self.sizes());
   int64_t bins = minlength;
   if (self.numel() > 0) {
-    const auto [smallest, largest] = ops::aminmax(self, std::nullopt, false);
-    RUSH_CHECK_VALUE(smallest.item<int64_t>() >= 0, "bincount: elements must not be negative, got ",
-                     smallest.item<int64_t>());
-    RUSH_CHECK_VALUE(largest.item<int64_t>() < INT64_MAX,
-                     "bincount: an element is too large: ", largest.item<int64_t>());
-    bins = std::max(bins, largest.item<int64_t>() + 1);
+    const auto [low, high] = ops::aminmax(self, std::nullopt, false);
+    const auto smallest = low.item<int64_t>(), largest = high.item<int64_t>();
+    RUSH_CHECK_VALUE(smallest >= 0, "bincount: elements must not be negative, got ", smallest);
+    RUSH_CHECK_VALUE(largest < INT64_MAX, "bincount: an element is too large: ", largest);
+    bins = std::max(bins, largest + 1);
   }
   if (!weighted || self.numel() == 0) {
     const Tensor output = zeros(bins, self.options().dtype(kInt64));

@@ -124,6 +124,23 @@ TEST_CASE("histc") {
   CHECK(values(tensor({0.5}, kFloat64).histc(2, 0, 1e300)) == Doubles{1, 0});
 }
 
+TEST_CASE("histc and bincount count many elements in few bins and in many") {
+  for (const int64_t bins : {1, 10, 4096, 4097, 20000}) {
+    CAPTURE(bins);
+    Doubles expected(static_cast<size_t>(bins));
+    const Tensor numbers = zeros(60000, kInt64);
+    for (int64_t i = 0; i < numbers.numel(); ++i) {
+      const int64_t bin = i * 2654435761 % bins * (i % 3) / 2;  // some bins have more than others
+      numbers.data_ptr<int64_t>()[i] = bin;
+      ++expected[static_cast<size_t>(bin)];
+    }
+    CHECK(values(numbers.bincount({}, bins)) == expected);
+    CHECK(values(numbers.to(kInt32).bincount({}, bins)) == expected);
+    CHECK(values((numbers.to(kFloat64) + 0.5).histc(bins, 0, bins)) == expected);
+    CHECK(values(numbers.to(kFloat32).histc(bins, 1, bins + 1)).front() == (bins > 1 ? expected[1] : 0));
+  }
+}
+
 TEST_CASE("bincount") {
   CHECK_THROWS_AS(tensor({7, INT64_MAX}).bincount(), ValueError);  // the number of bins would overflow
   CHECK(values(tensor({1, 3, 1}).bincount()) == Doubles{0, 2, 0, 1});

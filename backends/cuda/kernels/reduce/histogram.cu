@@ -12,15 +12,48 @@ namespace {
 
 using Counter = unsigned long long;  // what atomicAdd takes
 
-template <class T>
-struct CountBin {
-  const T* x;
-  Counter* counts;
-  functors::BinOf<T> bin_of;
-  __device__ void operator()(int64_t i) const {
-    const int64_t bin = bin_of(static_cast<opmath_t<T>>(x[i]));
-    if (bin >= 0) atomicAdd(counts + bin, Counter{1});  // of whole numbers, so that their order does not count
+// counts[bin_at(i)] += 1 for all i in [0, n) whose bin is not negative. A block counts a few bins in shared memory, so
+// that the threads of all blocks do not wait for each other there. Sums of whole numbers do not depend on their order.
+template <class BinAt>
+__global__ void __launch_bounds__(kThreads)
+    count_kernel(const __grid_constant__ BinAt bin_at, int64_t n, Counter* counts, int shared_bins) {
+  extern __shared__ unsigned own[];
+  for (int b = threadIdx.x; b < shared_bins; b += kThreads) own[b] = 0;
+  __syncthreads();
+  const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads;
+#pragma unroll 4
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < n; i += step) {
+    const int64_t bin = bin_at(i);
+    if (bin < 0) continue;
+    if (shared_bins > 0) {
+      atomicAdd(own + bin, 1u);
+    } else {
+      atomicAdd(counts + bin, Counter{1});
+    }
   }
+  __syncthreads();
+  for (int b = threadIdx.x; b < shared_bins; b += kThreads) {
+    if (own[b] > 0) atomicAdd(counts + b, Counter{own[b]});
+  }
+}
+
+template <class BinAt>
+void count_bins(const char* op, const BinAt& bin_at, int64_t n, Counter* counts, int64_t bins) {
+  constexpr int64_t kSharedBins = 4096, kMostBlocks = 1024;
+  if (n == 0) return;
+  const int shared_bins = bins <= kSharedBins ? static_cast<int>(bins) : 0;
+  // What a block adds to the result is less than what it counts.
+  const int64_t of_block = std::max<int64_t>(8 * kThreads, 2 * shared_bins);
+  const auto blocks = static_cast<unsigned>(std::min(kMostBlocks, (n + of_block - 1) / of_block));
+  launch_kernel(op, count_kernel<BinAt>, {blocks, kThreads, static_cast<size_t>(shared_bins) * sizeof(unsigned)},
+                bin_at, n, counts, shared_bins);
+}
+
+template <class T>
+struct HistogramBin {
+  const T* x;
+  functors::BinOf<T> bin_of;
+  __device__ int64_t operator()(int64_t i) const { return bin_of(static_cast<opmath_t<T>>(x[i])); }
 };
 
 template <class T>
@@ -37,17 +70,16 @@ struct HistcLoop {
     const size_t bytes = static_cast<size_t>(bins) * sizeof(Counter);
     const Scratch counts(bytes);
     RUSH_CUDA_CHECK(cudaMemsetAsync(counts.data(), 0, bytes, current_stream()));
-    for_each_index("histc", input.numel(),
-                   CountBin<T>{input.data_ptr<T>(), counts.as<Counter>(), functors::BinOf<T>(min, max, bins)});
+    count_bins("histc", HistogramBin<T>{input.data_ptr<T>(), functors::BinOf<T>(min, max, bins)}, input.numel(),
+               counts.as<Counter>(), bins);
     for_each_index("histc", bins, StoreCount<T>{output.data_ptr<T>(), counts.as<Counter>()});
   }
 };
 
 template <class T>
-struct CountNumber {
+struct NumberBin {
   const T* x;
-  Counter* counts;
-  __device__ void operator()(int64_t i) const { atomicAdd(counts + x[i], Counter{1}); }
+  __device__ int64_t operator()(int64_t i) const { return static_cast<int64_t>(x[i]); }
 };
 
 template <class T>
@@ -63,7 +95,8 @@ struct BincountLoop {
     const int64_t n = input.numel();
     const T* x = input.data_ptr<T>();
     if (!weights.defined()) {
-      return for_each_index("bincount", n, CountNumber<T>{x, reinterpret_cast<Counter*>(output.data_ptr<int64_t>())});
+      return count_bins("bincount", NumberBin<T>{x}, n, reinterpret_cast<Counter*>(output.data_ptr<int64_t>()),
+                        output.numel());
     }
     // Weights are added in the order of the elements.
     const Scratch offsets(static_cast<size_t>(n) * sizeof(int64_t));
