@@ -30,10 +30,13 @@ struct Target {
 };
 
 bool points_at_slices(const Tensor& index, int64_t dim) {
+  bool several = false;
   for (int64_t d = 0; d < index.dim(); ++d) {
-    if (d != dim && index.size(d) > 1 && index.stride(d) != 0) return false;
+    if (d == dim || index.size(d) == 1) continue;
+    if (index.stride(d) != 0) return false;
+    several = true;
   }
-  return index.dim() > 1;
+  return several;
 }
 
 void check_index_shape(const Tensor& self, int64_t dim, const Tensor& index, const char* op) {

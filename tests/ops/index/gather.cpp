@@ -29,25 +29,28 @@ int64_t offset_of(const Tensor& t, IntArrayRef sizes, int64_t i, int64_t dim = -
   return offset;
 }
 
-TEST_CASE("gather and scatter_add equal plain loops along every dimension, strided or not") {
+TEST_CASE("gather and scatter_add equal plain loops along every dimension, strided or not, of an expanded index too") {
   const Tensor base = counting({4, 5, 3});
   for (const Tensor& x : {base, base.transpose(0, 2), base.transpose(1, 2)}) {
     for (int64_t dim = 0; dim < 3; ++dim) {
       // Shorter than x outside `dim`, longer along it.
-      DimVector sizes(x.sizes());
+      DimVector sizes(x.sizes()), line(3, 1);
       for (size_t d = 0; d < 3; ++d) sizes[d] += static_cast<int64_t>(d) == dim ? 2 : -1;
-      const Tensor index = pattern(sizes, x.size(dim));
-      const Tensor out = gather(x, dim, index);
-      REQUIRE(out.sizes() == IntArrayRef(sizes));
-      const Tensor target = zeros(x.sizes(), kFloat64), expected = zeros(x.sizes(), kFloat64);
-      bool right = true;
-      for (int64_t i = 0; i < out.numel(); ++i) {
-        const int64_t at = index.data_ptr<int64_t>()[i];
-        right = right && out.data_ptr<double>()[i] == x.data_ptr<double>()[offset_of(x, sizes, i, dim, at)];
-        expected.data_ptr<double>()[offset_of(expected, sizes, i, dim, at)] += out.data_ptr<double>()[i];
+      line[static_cast<size_t>(dim)] = sizes[static_cast<size_t>(dim)];
+      for (const Tensor& index : {pattern(sizes, x.size(dim)), pattern(line, x.size(dim)).expand(sizes)}) {
+        const Tensor out = gather(x, dim, index), numbers = index.contiguous();
+        REQUIRE(out.sizes() == IntArrayRef(sizes));
+        const Tensor target = zeros(x.sizes(), kFloat64), expected = zeros(x.sizes(), kFloat64);
+        bool right = true;
+        for (int64_t i = 0; i < out.numel(); ++i) {
+          const int64_t at = numbers.data_ptr<int64_t>()[i];
+          right = right && out.data_ptr<double>()[i] == x.data_ptr<double>()[offset_of(x, sizes, i, dim, at)];
+          expected.data_ptr<double>()[offset_of(expected, sizes, i, dim, at)] += out.data_ptr<double>()[i];
+        }
+        CHECK(right);
+        CHECK(values(target.scatter_add(dim, index, out)) == values(expected));
+        CHECK(values(target.scatter(dim, index, 2)) == values(target.scatter(dim, numbers, 2)));
       }
-      CHECK(right);
-      CHECK(values(target.scatter_add(dim, index, out)) == values(expected));
     }
   }
 }
@@ -186,6 +189,9 @@ TEST_CASE("scatter_reduce equals a plain loop, with and without the old values")
       rows.t().scatter_reduce_(1, index.view({1, 9}).expand({3, 9}), src.view({1, 9}).expand({3, 9}), reduce,
                                include_self);
       CHECK(values(rows.select(1, 2)) == expected);
+      const Tensor each = index.view({9, 1}).repeat({1, 3}), sources = src.view({9, 1}).repeat({1, 3});
+      const Tensor columns = self.view({4, 1}).repeat({1, 3}).scatter_reduce(0, each, sources, reduce, include_self);
+      CHECK(values(columns.select(1, 1)) == expected);
     }
   }
   CHECK(values(scatter_reduce(tensor({-3, 5}), 0, tensor({0, 0}), tensor({1, 0}), "mean")) == Doubles{-1, 5});
