@@ -1,6 +1,8 @@
 // What happens to an element that is written at an index: old value and new value to what is stored.
 #pragma once
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "backends/functors/binary.h"
@@ -17,20 +19,32 @@ struct WriteAssign {
 using WriteAdd = Add;
 using WriteMultiply = Mul;
 
-// NaN on either side stays, as in PyTorch's reductions.
-struct WriteMinimum {
+// A function of the values alone, not of their order, as threads write them in any: NaN stays, and becomes the default
+// one, and +0 is larger than -0.
+template <bool largest>
+struct WriteExtreme {
   template <class T>
   RUSH_HD T operator()(T old, T value) const {
-    return value < old || value != value ? value : old;
+    using Math = opmath_t<T>;
+    const Math a = static_cast<Math>(old), b = static_cast<Math>(value);
+    if (a != a) return old;
+    if (b != b) return static_cast<T>(std::numeric_limits<Math>::quiet_NaN());
+    if (a != b) return (a < b) == largest ? value : old;
+    return sign_of(a) == largest ? value : old;
   }
-};
 
-struct WriteMaximum {
+ private:
   template <class T>
-  RUSH_HD T operator()(T old, T value) const {
-    return old < value || value != value ? value : old;
+  RUSH_HD static bool sign_of(T x) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::signbit(x);
+    } else {
+      return false;
+    }
   }
 };
+using WriteMinimum = WriteExtreme<false>;
+using WriteMaximum = WriteExtreme<true>;
 
 // The mean of `count` values from their sum; integers round down, and a sum of nothing stays as it is.
 struct DivideByCount {

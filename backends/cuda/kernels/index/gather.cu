@@ -77,7 +77,7 @@ void scatter(const Tensor& view, const Tensor& offsets, const Tensor& src, int64
   const ScatterPlan plan{view.data_ptr(), Positions(),     Positions(), whole.as<int64_t>(), n,
                          src.data_ptr(),  src.numel() == 1};
   const int64_t bound = static_cast<int64_t>(view.impl()->storage()->nbytes()) / view.element_size();
-  scatter_sorted(op, view.scalar_type(), plan, bound, write);
+  scatter_combined(op, view.scalar_type(), plan, bound, write);
 }
 
 struct MeanLoop {

@@ -124,7 +124,7 @@ void index_scatter(const Tensor& view, const Tensor& offsets, const Tensor& valu
                          values.numel() == 1};
   if (write == IndexWrite::Assign) return pick_bytes<AssignSlicesLoop>(view.element_size())(op, plan);
   const int64_t bound = static_cast<int64_t>(view.impl()->storage()->nbytes()) / view.element_size();
-  scatter_sorted(op, view.scalar_type(), plan, bound, write, data_or_null<int64_t>(order));
+  scatter_combined(op, view.scalar_type(), plan, bound, write, data_or_null<int64_t>(order));
 }
 
 void offset_order(const Tensor& order, const Tensor& offsets, int64_t bound) {

@@ -38,21 +38,15 @@ void sort_offsets(const char* op, const int64_t* offsets, int64_t n, int64_t bou
   bits <= 32 ? sort_as<uint32_t>(op, offsets, n, bits, order) : sort_as<uint64_t>(op, offsets, n, bits, order);
 }
 
-void scatter_sorted(const char* op, ScalarType dtype, const ScatterPlan& plan, int64_t bound, IndexWrite write,
-                    const int64_t* order) {
-  if (plan.count() == 0) return;
+void scatter_combined(const char* op, ScalarType dtype, const ScatterPlan& plan, int64_t bound, IndexWrite write,
+                      const int64_t* order) {
+  if (plan.count() == 0 || scatter_atomically(op, dtype, plan, write)) return;
   const Scratch memory(order ? 0 : static_cast<size_t>(plan.n) * sizeof(int64_t));
   if (!order) {
     sort_offsets(op, plan.offsets, plan.n, std::max<int64_t>(bound, 1), memory.as<int64_t>());
     order = memory.as<int64_t>();
   }
-  switch (write) {
-    case IndexWrite::Assign: return;  // needs no order
-    case IndexWrite::Add: return scatter_sorted_add(op, dtype, plan, order);
-    case IndexWrite::Multiply: return scatter_sorted_multiply(op, dtype, plan, order);
-    case IndexWrite::Minimum: return scatter_sorted_extreme(op, dtype, plan, order, false);
-    case IndexWrite::Maximum: return scatter_sorted_extreme(op, dtype, plan, order, true);
-  }
+  (write == IndexWrite::Add ? scatter_sorted_add : scatter_sorted_multiply)(op, dtype, plan, order);
 }
 
 }  // namespace rush::cuda

@@ -1,4 +1,4 @@
-// Scatters values to offsets; values with the same offset are combined, always in the same order.
+// Scatters values to offsets; values with the same offset are combined, in the same order each time where it counts.
 #pragma once
 #include <algorithm>
 
@@ -23,10 +23,10 @@ struct ScatterPlan {
   int64_t count() const { return outer.count * n * inner.count; }
 };
 
-// The values of an offset are combined in their order, so that results repeat. Offsets must be below `bound`. `order`
-// is what sort_offsets writes, or null.
-void scatter_sorted(const char* op, ScalarType dtype, const ScatterPlan& plan, int64_t bound, IndexWrite write,
-                    const int64_t* order = nullptr);
+// The values of an offset are combined so that results repeat: in their order, or by atomic instructions where the
+// order makes no difference. Offsets must be below `bound`. `order` is what sort_offsets writes, or null.
+void scatter_combined(const char* op, ScalarType dtype, const ScatterPlan& plan, int64_t bound, IndexWrite write,
+                      const int64_t* order = nullptr);
 
 // Writes to `order` (n) the permutation that sorts the offsets.
 void sort_offsets(const char* op, const int64_t* offsets, int64_t n, int64_t bound, int64_t* order);
@@ -42,9 +42,11 @@ inline int64_t chunk_length(int64_t n, int64_t columns) {
   return n > 64 * kManyThreads ? 64 : std::clamp<int64_t>(n * std::min(columns, kManyThreads) / kManyThreads, 8, 64);
 }
 
+// By atomic instructions: sums of whole numbers of 4 and 8 bytes, and the smallest and largest of all dtypes with an
+// order. Returns false, and does nothing, for what depends on the order.
+bool scatter_atomically(const char* op, ScalarType dtype, const ScatterPlan& plan, IndexWrite write);
+
 void scatter_sorted_add(const char* op, ScalarType dtype, const ScatterPlan& plan, const int64_t* order);
 void scatter_sorted_multiply(const char* op, ScalarType dtype, const ScatterPlan& plan, const int64_t* order);
-void scatter_sorted_extreme(const char* op, ScalarType dtype, const ScatterPlan& plan, const int64_t* order,
-                            bool largest);
 
 }  // namespace rush::cuda

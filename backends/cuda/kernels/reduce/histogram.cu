@@ -103,7 +103,7 @@ struct BincountLoop {
     for_each_index("bincount", n, NumberOffset<T>{x, offsets.as<int64_t>()});
     const ScatterPlan plan{output.data_ptr(),  Positions(), Positions(), offsets.as<int64_t>(), n,
                            weights.data_ptr(), false};
-    scatter_sorted("bincount", output.scalar_type(), plan, output.numel(), IndexWrite::Add);
+    scatter_combined("bincount", output.scalar_type(), plan, output.numel(), IndexWrite::Add);
   }
 };
 
