@@ -43,6 +43,8 @@ struct Positions {
     if (count == 0 || count >= int64_t{1} << 31) return;
     for (int d = 0; d < dims; ++d) divider[d] = Divider(static_cast<uint32_t>(dim[d].size));
   }
+  // Whether all are at one place.
+  bool is_still() const { return dims == 0 || (dims == 1 && dim[0].stride == 0); }
   bool is_run() const { return dims == 0 || (dims == 1 && dim[0].stride == 1); }
 
 #ifdef __CUDACC__

@@ -202,6 +202,75 @@ TEST_CASE("scatter_reduce equals a plain loop, with and without the old values")
   CHECK_THROWS_AS(scatter_reduce(self, 0, index + 3, src, "sum"), IndexError);
 }
 
+// Sums, extremes and products of `n` numbers at `places` places, `columns` wide, against plain loops.
+void check_combined(int64_t n, int64_t places, int64_t columns, ScalarType dtype) {
+  CAPTURE(n);
+  CAPTURE(places);
+  CAPTURE(columns);
+  CAPTURE(dtype);
+  const Tensor index = zeros(n, kInt64), src = zeros({n, columns}, kFloat64), spread = zeros({n, columns}, kInt64);
+  const Tensor signs = ones({n, columns}, kFloat64);
+  Doubles sum(static_cast<size_t>(places * columns), 1), most(sum), least(sum), product(sum);
+  for (int64_t j = 0; j < n; ++j) {
+    index.data_ptr<int64_t>()[j] = j * 2654435761 % 1000003 % places;
+    for (int64_t c = 0; c < columns; ++c) {
+      // Column c is shifted by c places, so that scatter's index is no expanded one.
+      const int64_t i = j * columns + c, at = (index.data_ptr<int64_t>()[j] + c) % places;
+      const double value = dtype == kBool ? i % 7 == 0 : static_cast<double>((i * 7 + i / 3) % 4);
+      src.data_ptr<double>()[i] = value;
+      spread.data_ptr<int64_t>()[i] = at;
+      const auto place = static_cast<size_t>(at * columns + c);
+      sum[place] = dtype == kBool ? std::max(sum[place], value) : sum[place] + value;
+      most[place] = std::max(most[place], value);
+      least[place] = std::min(least[place], value);
+      if (i % 50 == 1) {
+        signs.data_ptr<double>()[i] = -1;
+        product[place] = -product[place];
+      }
+    }
+  }
+  const Tensor self = ones({places, columns}, dtype), numbers = src.to(dtype);
+  CHECK(values(self.scatter_add(0, spread, numbers)) == sum);
+  if (columns == 1) {
+    CHECK(values(self.index_add(0, index, numbers)) == sum);
+    CHECK(values(self.index_put({index}, numbers, true)) == sum);
+  }
+  if (is_complex(dtype)) return;
+  CHECK(values(self.scatter_reduce(0, spread, numbers, "amax")) == most);
+  CHECK(values(self.scatter_reduce(0, spread, numbers, "amin")) == least);
+  if (dtype == kBool) return;
+  CHECK(values(self.scatter_reduce(0, spread, signs.to(dtype), "prod")) == product);
+}
+
+TEST_CASE("few values and many, in few places and many, are combined") {
+  for (const ScalarType dtype : {kFloat32, kFloat64, kInt32, kInt64, kComplex64}) {
+    for (const int64_t n : {1, 32, 33, 128, 129, 8192, 8193, 40000}) {
+      for (const int64_t places : {int64_t(1), int64_t(5), n + 10}) {
+        for (const int64_t columns : {1, 3}) check_combined(n, places, columns, dtype);
+      }
+    }
+  }
+  // What is narrower than a word shares it.
+  for (const ScalarType dtype : {kBool, kFloat16, kBFloat16, kInt16}) {
+    for (const int64_t places : {700, 10001}) check_combined(9000, places, 3, dtype);
+  }
+}
+
+TEST_CASE("extremes do not depend on the order of values: NaN stays, +0 is above -0") {
+  const Tensor places = zeros({2}, kInt64);
+  for (const ScalarType dtype : {kFloat32, kBFloat16, kFloat64}) {
+    for (const Tensor& zero : {tensor({0.0, -0.0}, dtype), tensor({-0.0, 0.0}, dtype)}) {
+      for (const char* reduce : {"amax", "amin"}) {
+        const Tensor extreme = zero.narrow(0, 0, 1).scatter_reduce(0, places, zero, reduce);
+        CHECK(std::signbit(values(extreme)[0]) == (std::string_view(reduce) == "amin"));
+        const Tensor numbers = tensor({NAN, 1.0}, dtype);
+        CHECK(std::isnan(values(zero.scatter_reduce(0, places, numbers, reduce))[0]));
+        CHECK(std::isnan(values(numbers.scatter_reduce(0, places, zero, reduce))[0]));
+      }
+    }
+  }
+}
+
 TEST_CASE("derivatives of gather and scatter") {
   const Tensor index = tensor({2, 0, 1, 1}).view({2, 2}), distinct = tensor({2, 0, 1, 2}).view({2, 2});
   check_gradients([&](const Tensors& x) { return Tensors{gather(x[0], 1, index)}; }, {leaf({2, 3})});

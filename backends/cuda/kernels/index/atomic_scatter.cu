@@ -45,7 +45,7 @@ template <class T, class Write>
 struct AtomicScatter {
   ScatterPlan plan;
   __device__ void operator()(int64_t task) const {
-    const int64_t i = task % plan.inner.count, row = task / plan.inner.count, offset = plan.offsets[row % plan.n];
+    const int64_t i = task % plan.inner.count, row = task / plan.inner.count, offset = plan.offset(row % plan.n);
     if (offset == kNoOffset) return;
     T* at = static_cast<T*>(plan.to) + plan.outer.offset(row / plan.n) + offset + plan.inner.offset(i);
     Atomic<T, Write>::update(at, static_cast<const T*>(plan.values)[plan.one_value ? 0 : task]);

@@ -4,7 +4,6 @@
 #include "backends/cuda/kernels/index/sorted_scatter.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
-#include "backends/cuda/memory/scratch.h"
 #include "backends/functors/index.h"
 
 namespace rush::cuda {
@@ -36,16 +35,6 @@ void gather(const Tensor& out, const Tensor& view, const Tensor& offsets, int64_
   pick_bytes<GatherElementsLoop>(view.element_size())(out, view, offsets);
 }
 
-// Offsets from the tensor's start.
-struct WholeOffsets {
-  int64_t* to;
-  const int64_t* offsets;
-  Positions view;
-  __device__ void operator()(int64_t p) const {
-    to[p] = offsets[p] == kNoOffset ? kNoOffset : view.offset(p) + offsets[p];
-  }
-};
-
 template <class T>
 struct AssignElement {
   T* to;
@@ -70,12 +59,9 @@ struct AssignElementsLoop {
 void scatter(const Tensor& view, const Tensor& offsets, const Tensor& src, int64_t, IndexWrite write) {
   const char* op = kernels::scatter.name();
   if (write == IndexWrite::Assign) return pick_bytes<AssignElementsLoop>(view.element_size())(op, view, offsets, src);
-  const int64_t n = offsets.numel();
-  const Scratch whole(static_cast<size_t>(n) * sizeof(int64_t));
-  for_each_index(op, n,
-                 WholeOffsets{whole.as<int64_t>(), offsets.data_ptr<int64_t>(), Positions(op, view, 0, view.dim())});
-  const ScatterPlan plan{view.data_ptr(), Positions(),     Positions(), whole.as<int64_t>(), n,
-                         src.data_ptr(),  src.numel() == 1};
+  const Positions starts(op, view, 0, view.dim());
+  const ScatterPlan plan{view.data_ptr(), Positions(),    Positions(),      offsets.data_ptr<int64_t>(),
+                         offsets.numel(), src.data_ptr(), src.numel() == 1, starts.is_still() ? Positions() : starts};
   const int64_t bound = static_cast<int64_t>(view.impl()->storage()->nbytes()) / view.element_size();
   scatter_combined(op, view.scalar_type(), plan, bound, write);
 }

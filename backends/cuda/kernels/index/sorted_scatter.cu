@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/reduce/block_sort.h"
 #include "backends/cuda/kernels/reduce/sort_pairs.h"
 #include "backends/cuda/memory/scratch.h"
 
@@ -34,19 +35,16 @@ void sort_as(const char* op, const int64_t* offsets, int64_t n, int bits, int64_
 }  // namespace
 
 void sort_offsets(const char* op, const int64_t* offsets, int64_t n, int64_t bound, int64_t* order) {
+  if (n == 0) return;
   const int bits = std::bit_width(static_cast<uint64_t>(bound));
+  if (sort_offsets_in_block(op, offsets, n, bits, order)) return;
   bits <= 32 ? sort_as<uint32_t>(op, offsets, n, bits, order) : sort_as<uint64_t>(op, offsets, n, bits, order);
 }
 
 void scatter_combined(const char* op, ScalarType dtype, const ScatterPlan& plan, int64_t bound, IndexWrite write,
                       const int64_t* order) {
   if (plan.count() == 0 || scatter_atomically(op, dtype, plan, write)) return;
-  const Scratch memory(order ? 0 : static_cast<size_t>(plan.n) * sizeof(int64_t));
-  if (!order) {
-    sort_offsets(op, plan.offsets, plan.n, std::max<int64_t>(bound, 1), memory.as<int64_t>());
-    order = memory.as<int64_t>();
-  }
-  (write == IndexWrite::Add ? scatter_sorted_add : scatter_sorted_multiply)(op, dtype, plan, order);
+  scatter_sorted(op, dtype, plan, std::max<int64_t>(bound, 1), write, order);
 }
 
 }  // namespace rush::cuda

@@ -129,7 +129,7 @@ bool sort_as(const char* op, int64_t lines, const LineKeys<Key>& from, const Sor
   if (out.places.size <= 1024) return launch(sort_line_kernel<Key, 256, 4>, 256);
   if (out.places.size <= 4096) return launch(sort_line_kernel<Key, 512, 8>, 512);
   if constexpr (sizeof(Key) == 4) {  // keys of 8 bytes would not fit into shared memory
-    if (out.places.size <= 8192) return launch(sort_line_kernel<Key, 1024, 8>, 1024);
+    if (out.places.size <= kLongestInBlock) return launch(sort_line_kernel<Key, 1024, 8>, 1024);
   }
   return false;
 }

@@ -39,6 +39,8 @@ struct SortedPlaces {
 #endif
 };
 
+inline constexpr int64_t kLongestInBlock = 8192;  // with keys of 8 bytes half
+
 // Both return false, and do nothing, where lines are too long.
 bool sort_in_blocks(const char* op, const Tensor& input, const AlongDim& shape, bool descending,
                     const SortedPlaces& out);

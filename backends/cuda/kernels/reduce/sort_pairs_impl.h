@@ -9,8 +9,8 @@
 
 namespace rush::cuda {
 
-template <class Key>
-void sort_pairs(const Key* keys, Key* sorted_keys, const int64_t* values, int64_t* sorted_values, int64_t n, int bits) {
+template <class Key, class Value>
+void sort_pairs(const Key* keys, Key* sorted_keys, const Value* values, Value* sorted_values, int64_t n, int bits) {
   if (n == 0) return;
   size_t bytes = 0;
   RUSH_CUDA_CHECK(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, sorted_keys, values, sorted_values, n, 0, bits,
