@@ -321,6 +321,19 @@ TEST_CASE("multinomial") {
   Doubles order = values(multinomial(ones({7}, kFloat16), 7));
   std::sort(order.begin(), order.end());
   CHECK(order == Doubles{0, 1, 2, 3, 4, 5, 6});
+  // However many are drawn, the first is the one that is drawn alone; the rows are of every length that is sorted
+  // apart.
+  for (const int64_t n : {100, 1000, 10000}) {
+    const Tensor rows = rand({3, n}, kFloat64);
+    const auto draw = [&](int64_t samples) {
+      manual_seed(15);
+      return multinomial(rows, samples);
+    };
+    const Tensor several = draw(40);
+    CHECK(several.slice(1, 0, 1).equal(draw(1)));
+    CHECK(several.slice(1, 0, 7).equal(draw(7)));
+    CHECK(std::get<0>(several.sort(1)).diff(1, 1).ne(0).all().item<bool>());
+  }
   CHECK(multinomial(zeros({0, 3}), 2).sizes() == IntArrayRef({0, 2}));
   CHECK(multinomial(empty({5, 3}, kMeta), 2).sizes() == IntArrayRef({5, 2}));
   CHECK_THROWS_AS(multinomial(weights, 4), ValueError);

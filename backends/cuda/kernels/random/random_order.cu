@@ -4,22 +4,24 @@
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
 #include "backends/cuda/kernels/random/random_words.h"
 #include "backends/cuda/kernels/reduce/found_any.h"
+#include "backends/cuda/kernels/reduce/line_order.h"
 #include "backends/functors/first_where.h"
 #include "backends/functors/random.h"
 #include "core/ops/random/random.h"
 #include "core/ops/random/random_factories.h"
+#include "core/ops/reduce/extrema.h"
 
 namespace rush::cuda {
 
 namespace {
 
-// `numbers` in the order of `keys`, those of equal keys as they were, into `sorted`. Keys are read up to `end_bit`.
-void sort_by_key(const uint64_t* keys, const int64_t* numbers, int64_t* sorted, int64_t n, int end_bit = 64) {
+// `numbers` in the order of `keys`, those of equal keys as they were, into `sorted`.
+void sort_by_key(const uint64_t* keys, const int64_t* numbers, int64_t* sorted, int64_t n) {
   const cudaStream_t stream = current_stream();
   const Scratch sorted_keys(static_cast<size_t>(n) * sizeof(uint64_t));
   const auto sort = [&](void* temporary, size_t& nbytes) {
     RUSH_CUDA_CHECK(cub::DeviceRadixSort::SortPairs(temporary, nbytes, keys, sorted_keys.as<uint64_t>(), numbers,
-                                                    sorted, n, 0, end_bit, stream));
+                                                    sorted, n, 0, 64, stream));
   };
   size_t nbytes = 0;
   sort(nullptr, nbytes);
@@ -105,36 +107,23 @@ struct LookUp {
     const double* row = sums + i / samples * n;
     const double u = philox_word(reserved, static_cast<uint64_t>(i)) * 0x1p-32 * row[n - 1];
     // Rounding may make a later sum smaller than an earlier one, so the largest need not be the last.
-    int64_t word = min(functors::first_where(n, [&](int64_t k) { return row[k] > u; }), n - 1);
+    int64_t word = std::min(functors::first_where(n, [&](int64_t k) { return row[k] > u; }), n - 1);
     while (word > 0 && row[word] == row[word - 1]) --word;
     out[i] = word;
   }
 };
 
-// The exponential race's scores, see backends/cpu/random/random.cpp, as keys that sort by row and then from the largest
-// down.
+// The exponential race's scores, see backends/cpu/random/random.cpp.
 template <class T>
-struct RaceKeys {
+struct RaceScores {
   const T* weights;
-  int64_t n;
   PhiloxState reserved;
-  uint64_t* keys;
-  int64_t* numbers;
+  float* scores;
   __device__ void operator()(int64_t i) const {
     const functors::Exponential<float> exponential{1};
     const uint32_t word = philox_word(reserved, static_cast<uint64_t>(i));
-    const float score =
-        static_cast<float>(static_cast<double>(weights[i]) / exponential(functors::positive_uniform(word)));
-    keys[i] = static_cast<uint64_t>(i / n) << 32 | ~__float_as_uint(score);  // none is negative
-    numbers[i] = i % n;
+    scores[i] = static_cast<float>(static_cast<double>(weights[i]) / exponential(functors::positive_uniform(word)));
   }
-};
-
-struct TakeFirst {
-  const int64_t* sorted;
-  int64_t n, samples;
-  int64_t* out;
-  __device__ void operator()(int64_t i) const { out[i] = sorted[i / samples * n + i % samples]; }
 };
 
 struct MultinomialLoop {
@@ -149,21 +138,20 @@ struct MultinomialLoop {
                      "multinomial: invalid multinomial distribution: ", needed,
                      " samples need as many weights above zero");
     if (out.numel() == 0) return;
-    const Scratch values(static_cast<size_t>(rows * n) * 8);
     if (replacement) {
-      launch_kernel("multinomial", running_sums<T>, {static_cast<unsigned>(rows), kThreads}, weight,
-                    values.as<double>(), n);
+      const Scratch sums(static_cast<size_t>(rows * n) * sizeof(double));
+      launch_kernel("multinomial", running_sums<T>, {static_cast<unsigned>(rows), kThreads}, weight, sums.as<double>(),
+                    n);
       for_each_index("multinomial", out.numel(),
-                     LookUp{values.as<double>(), n, samples, reserved, out.data_ptr<int64_t>()});
+                     LookUp{sums.as<double>(), n, samples, reserved, out.data_ptr<int64_t>()});
       return;
     }
-    const Scratch numbers(static_cast<size_t>(rows * n) * 8), sorted(static_cast<size_t>(rows * n) * 8);
-    for_each_index("multinomial", rows * n,
-                   RaceKeys<T>{weight, n, reserved, values.as<uint64_t>(), numbers.as<int64_t>()});
-    int row_bits = 0;
-    while ((int64_t{1} << row_bits) < rows) ++row_bits;
-    sort_by_key(values.as<uint64_t>(), numbers.as<int64_t>(), sorted.as<int64_t>(), rows * n, 32 + row_bits);
-    for_each_index("multinomial", out.numel(), TakeFirst{sorted.as<int64_t>(), n, samples, out.data_ptr<int64_t>()});
+    const Tensor scores = rush::detail::empty_contiguous(weights.sizes(), kFloat32, out.device());
+    for_each_index("multinomial", rows * n, RaceScores<T>{weight, reserved, scores.data_ptr<float>()});
+    const AlongDim shape(rows, n, 1);
+    if (samples == 1) return kernels::extreme(kCUDA, Tensor(), out, scores, shape, true);
+    const Tensor best = rush::detail::empty_contiguous(out.sizes(), kFloat32, out.device());
+    take_sorted("multinomial", best, out, scores, shape, true, {0, samples});
   }
 };
 
