@@ -12,6 +12,23 @@ namespace {
 using namespace rush;
 using namespace rush::testing;
 
+TEST_CASE("nonzero, and what a mask chooses, equal plain loops for any number of elements") {
+  for (const int64_t n : {1, 15, 16, 17, 1000}) {
+    const Tensor x = zeros({n, 3, 7});
+    Doubles places, chosen;
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      if (i * i % 11 > 3 && i % 64 > 20) continue;
+      x.data_ptr<float>()[i] = static_cast<float>(i + 1);
+      for (const int64_t at : {i / 21, i / 7 % 3, i % 7}) places.push_back(static_cast<double>(at));
+      chosen.push_back(static_cast<double>(i + 1));
+    }
+    CHECK(values(nonzero(x)) == places);
+    CHECK(values(nonzero(x != 0)) == places);
+    CHECK(values(masked_select(x, x > 0)) == chosen);
+    CHECK(values(zeros_like(x).masked_scatter(x > 0, tensor(chosen))) == values(x));
+  }
+}
+
 TEST_CASE("nonzero: positions in row-major order") {
   const Tensor x = tensor({0.0, 3.0, 0.0, -1.0, 0.0, 2.0}).view({2, 3});
   CHECK(values(nonzero(x)) == Doubles{0, 1, 1, 0, 1, 2});

@@ -29,7 +29,7 @@ struct MaskedFillLoop {
 void masked_fill(TensorIterator& it) { pick<MaskedFillLoop>(AllTypes(), it.dtype(), it.op())(it); }
 
 // Each thread counts the elements of a chunk, so that every chunk knows where its elements begin in the result.
-inline constexpr int64_t kPart = 64;
+inline constexpr int64_t kPart = 16;
 
 template <class T>
 struct CountChosen {
@@ -73,24 +73,27 @@ class ChosenBefore {
 
 inline constexpr int kMaxTensorDims = 64;
 
-template <class T>
+// Index is an unsigned integer that holds the number of elements: division takes a GPU long.
+template <class T, class Index>
 struct WriteIndices {
   const T* flags;
   int64_t n;
   const int64_t* before;
   int64_t* rows;
   int dims;
-  int64_t sizes[kMaxTensorDims];
+  Index sizes[kMaxTensorDims];
   __device__ void operator()(int64_t part) const {
     const int64_t begin = part * kPart, end = min(begin + kPart, n);
     int64_t* row = rows + before[part] * dims;
     for (int64_t i = begin; i < end; ++i) {
       if (!(flags[i] != T(0))) continue;
-      int64_t rest = i;
-      for (int d = dims - 1; d >= 0; --d) {
-        row[d] = rest % sizes[d];
-        rest /= sizes[d];
+      auto rest = static_cast<Index>(i);
+      for (int d = dims - 1; d > 0; --d) {
+        const Index quotient = rest / sizes[d];
+        row[d] = rest - quotient * sizes[d];
+        rest = quotient;
       }
+      if (dims > 0) row[0] = rest;
       row += dims;
     }
   }
@@ -103,14 +106,21 @@ struct NonzeroLoop {
     const T* flags = self.data_ptr<T>();
     const ChosenBefore before("nonzero", flags, self.numel());
     out = rush::detail::empty_contiguous({before.total(), self.dim()}, kInt64, self.device());
-    WriteIndices<T> write;
-    write.flags = flags;
-    write.n = self.numel();
-    write.before = before.counts();
-    write.rows = out.data_ptr<int64_t>();
-    write.dims = static_cast<int>(self.dim());
-    for (int d = 0; d < write.dims; ++d) write.sizes[d] = self.sizes()[static_cast<size_t>(d)];
-    if (before.total() > 0) for_each_index("nonzero", before.parts(), write);
+    if (before.total() == 0) return;
+    self.numel() < int64_t{1} << 32 ? write<T, uint32_t>(self, out, before) : write<T, uint64_t>(self, out, before);
+  }
+
+ private:
+  template <class T, class Index>
+  static void write(const Tensor& self, const Tensor& out, const ChosenBefore& before) {
+    WriteIndices<T, Index> body;
+    body.flags = self.data_ptr<T>();
+    body.n = self.numel();
+    body.before = before.counts();
+    body.rows = out.data_ptr<int64_t>();
+    body.dims = static_cast<int>(self.dim());
+    for (int d = 0; d < body.dims; ++d) body.sizes[d] = static_cast<Index>(self.sizes()[static_cast<size_t>(d)]);
+    for_each_index("nonzero", before.parts(), body);
   }
 };
 
