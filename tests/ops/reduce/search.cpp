@@ -76,6 +76,21 @@ TEST_CASE("distinct elements") {
   CHECK(std::get<0>(_unique2(zeros({0, 2}))).numel() == 0);
 }
 
+TEST_CASE("distinct elements and rows of every size of numbers") {
+  const Tensor numbers = (arange(9000, kInt64) * 2654435761) % 1009 % 50;
+  for (const ScalarType dtype : {kBool, kUInt8, kInt8, kBFloat16, kInt32, kFloat32, kInt64, kFloat64}) {
+    const Tensor x = dtype == kBool ? numbers > 10 : (numbers - 25 * (dtype != kUInt8)).to(dtype);
+    const auto [distinct, inverse, counts] = _unique2(x, true, true, true);
+    CHECK(distinct.numel() == (dtype == kBool ? 2 : 50));
+    CHECK(distinct.to(kFloat64).diff().gt(0).all().item<bool>());
+    CHECK(distinct.index({inverse}).equal(x));
+    CHECK(values(counts) == values(inverse.bincount()));
+    const auto [rows, of, lengths] = unique_dim(x.view({3000, 3}), 0);
+    CHECK(rows.index({of}).equal(x.view({3000, 3})));
+    CHECK(lengths.sum().item<int64_t>() == 3000);
+  }
+}
+
 TEST_CASE("distinct slices") {
   const Tensor rows = tensor({1, 2, 0, 1, 1, 2}).view({3, 2});
   const auto [distinct, inverse, counts] = unique_dim(rows, 0);

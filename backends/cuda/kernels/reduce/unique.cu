@@ -21,8 +21,11 @@ struct CountUp {
 };
 
 template <class T>
+using ColumnKey = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+
+template <class T>
 struct ColumnKeys {
-  uint64_t* keys;
+  ColumnKey<T>* keys;
   const T* x;
   const int64_t* order;
   int64_t width, column;
@@ -33,12 +36,12 @@ struct ColumnKeys {
 template <class T>
 void sort_rows(const T* x, int64_t n, int64_t width, int64_t* order) {
   const auto count = static_cast<size_t>(n);
-  const Scratch keys(2 * count * sizeof(uint64_t)), other(count * sizeof(int64_t));
-  auto* key = keys.as<uint64_t>();
+  const Scratch keys(2 * count * sizeof(ColumnKey<T>)), other(count * sizeof(int64_t));
+  auto* key = keys.as<ColumnKey<T>>();
   int64_t *from = order, *to = other.as<int64_t>();
   for (int64_t c = width; c-- > 0;) {
     for_each_index("unique", n, ColumnKeys<T>{key, x, from, width, c});
-    sort_pairs<uint64_t>(key, key + n, from, to, n, 8 * sizeof(T));
+    sort_pairs<ColumnKey<T>>(key, key + n, from, to, n, 8 * sizeof(T));
     std::swap(from, to);
   }
   if (from == order) return;
