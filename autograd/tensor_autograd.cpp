@@ -15,9 +15,8 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   RUSH_CHECK(!requires_grad || rush::is_differentiable(scalar_type()),
              "requires_grad_: Only Tensors of floating point and complex dtype can require gradients, this is ",
              scalar_type());
-  RUSH_CHECK(
-      !requires_grad || !is_inference() || InferenceMode::is_enabled(),
-      "requires_grad_: Setting requires_grad=True on inference tensor outside InferenceMode is not allowed; clone it");
+  RUSH_CHECK(!requires_grad || !is_inference() || InferenceMode::is_enabled(),
+             "requires_grad_: an inference tensor cannot require gradients outside InferenceMode; clone it first");
   const bool of_base = impl_->view_origin() == ViewOrigin::NoGrad;  // it may require one for its base's sake
   if (requires_grad == this->requires_grad() && !of_base) return *this;
   RUSH_CHECK(is_leaf(), "requires_grad_: only leaves can be changed; use detach() to get one");
