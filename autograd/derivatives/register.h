@@ -17,7 +17,7 @@ void derive_all(Registry& registry, SourceLocation where = SourceLocation::curre
 // clang-format off
 #define RUSH_FORALL_DERIVATIVE_FAMILIES(X)                                                                             \
   X(register_activation_derivatives) X(register_binary_derivatives) X(register_collective_derivatives)                 \
-  X(register_conv_derivatives)                                                                                         \
+  X(register_conv_derivatives) X(register_grid_sampler_derivatives)                                                    \
   X(register_im2col_derivatives) X(register_linear_derivatives) X(register_power_derivatives)                          \
   X(register_ternary_derivatives) X(register_distance_derivatives) X(register_linalg_derivatives)                      \
   X(register_decomposition_derivatives) X(register_attention_derivatives) X(register_fused_derivatives)                \

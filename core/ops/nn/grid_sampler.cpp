@@ -5,6 +5,7 @@
 #include "core/ops/basic.h"
 #include "core/ops/factory/range.h"
 #include "core/ops/register.h"
+#include "core/ops/view/copy.h"
 
 namespace rush {
 
@@ -14,8 +15,8 @@ namespace {
 
 // Note [Grid sampling from public operators]
 // A sample is a sum over the pixels around its point, of a weight that depends on the point smoothly, times the pixel.
-// Written with operators that have derivatives, for every interpolation, padding and number of dimensions at once, it
-// needs no derivative of its own, and is as often differentiable as they are.
+// Kernels compute it, and its gradients. Written with operators that have derivatives, for every interpolation, padding
+// and number of dimensions at once, it is as often differentiable as they are: second derivatives go by them.
 
 struct Sampler {
   Tensor pixels;             // (N, C, all pixels)
@@ -25,10 +26,11 @@ struct Sampler {
   bool align_corners;
 };
 
-void check_shapes(const Tensor& input, const Tensor& grid, const char* op) {
-  RUSH_CHECK_VALUE(input.dim() == grid.dim() && (input.dim() == 4 || input.dim() == 5), op,
-                   ": expected an input and a grid of 4 or 5 dimensions, got shapes ", input.sizes(), " and ",
-                   grid.sizes());
+// What a call samples. Throws unless its arguments fit.
+GridGeometry make_geometry(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
+                           bool align_corners, int dims, const char* op) {
+  RUSH_CHECK_VALUE(input.dim() == dims + 2 && grid.dim() == dims + 2, op, ": expected an input and a grid of ",
+                   dims + 2, " dimensions, got shapes ", input.sizes(), " and ", grid.sizes());
   RUSH_CHECK_VALUE(input.size(0) == grid.size(0), op, ": the input has ", input.size(0), " images, the grid ",
                    grid.size(0));
   RUSH_CHECK_VALUE(grid.size(-1) == input.dim() - 2, op, ": the grid's points have ", grid.size(-1),
@@ -36,9 +38,23 @@ void check_shapes(const Tensor& input, const Tensor& grid, const char* op) {
   RUSH_CHECK_TYPE(input.scalar_type() == grid.scalar_type() && input.is_floating_point(), op,
                   ": expected input and grid of one floating point dtype, got ", input.scalar_type(), " and ",
                   grid.scalar_type());
-  for (int64_t d = 2; d < input.dim(); ++d) {
-    RUSH_CHECK_VALUE(input.size(d) > 0, op, ": expected images with pixels, got shape ", input.sizes());
+  RUSH_CHECK_VALUE(input.device() == grid.device(), op, ": the input is on ", input.device(), ", the grid on ",
+                   grid.device());
+  RUSH_CHECK_VALUE(interpolation_mode >= 0 && interpolation_mode <= 2, op, ": unknown interpolation mode ",
+                   interpolation_mode);
+  RUSH_CHECK_VALUE(padding_mode >= 0 && padding_mode <= 2, op, ": unknown padding mode ", padding_mode);
+  const auto interpolation = static_cast<GridInterpolation>(interpolation_mode);
+  RUSH_CHECK_VALUE(interpolation != GridInterpolation::Bicubic || dims == 2, op,
+                   ": bicubic needs images of two dimensions, got shape ", input.sizes());
+  GridGeometry g{
+      interpolation, static_cast<GridPadding>(padding_mode), align_corners, dims, input.size(0), input.size(1), 1,
+      {1, 1, 1}};
+  for (int d = 0; d < dims; ++d) {
+    RUSH_CHECK_VALUE(input.size(d + 2) > 0, op, ": expected images with pixels, got shape ", input.sizes());
+    g.size[d] = input.size(d + 2);
+    g.points *= grid.size(d + 1);
   }
+  return g;
 }
 
 // From [-1, 1] to pixels.
@@ -137,39 +153,47 @@ std::vector<Tap> cubic_taps(const Sampler& s, size_t d) {
           {at(2), cubic_far(2 - past)}};
 }
 
-Tensor sample(const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
-              bool align_corners, const char* op) {
-  check_shapes(input, grid, op);
-  const bool cubic = interpolation_mode == static_cast<int64_t>(GridInterpolation::Bicubic);
-  RUSH_CHECK_VALUE(interpolation_mode >= 0 && interpolation_mode <= 2, op, ": unknown interpolation mode ",
-                   interpolation_mode);
-  RUSH_CHECK_VALUE(padding_mode >= 0 && padding_mode <= 2, op, ": unknown padding mode ", padding_mode);
-  RUSH_CHECK_VALUE(!cubic || input.dim() == 4, op, ": bicubic needs images of two dimensions, got shape ",
-                   input.sizes());
-  const int64_t dims = input.dim() - 2;
-  Sampler s{input.flatten(2), {}, {}, static_cast<GridPadding>(padding_mode), align_corners};
-  for (int64_t d = 0; d < dims; ++d) {
-    s.axes.push_back(grid.select(-1, dims - 1 - d).flatten(1));
-    s.sizes.push_back(input.size(2 + d));
-  }
+// (N, C, the grid's points)
+DimVector output_sizes(const Tensor& input, const Tensor& grid) {
   DimVector sizes(grid.sizes().slice(0, grid.sizes().size() - 1));
   sizes.insert(sizes.begin() + 1, input.size(1));
-  constexpr std::array kTaps = {linear_taps, nearest_taps, cubic_taps};  // by the number of the GridInterpolation
-  std::vector<std::vector<Tap>> taps;
-  for (size_t d = 0; d < s.sizes.size(); ++d) taps.push_back(kTaps[static_cast<size_t>(interpolation_mode)](s, d));
-  return sum_taps(s, taps).view(sizes);
+  return sizes;
+}
+
+template <int dims>
+Tensor grid_sampler_of(const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding, bool align) {
+  const GridGeometry g = make_geometry(input, grid, interpolation, padding, align, dims,
+                                       dims == 2 ? "grid_sampler_2d" : "grid_sampler_3d");
+  const Tensor out = detail::empty_contiguous(output_sizes(input, grid), input.scalar_type(), input.device());
+  if (out.numel() > 0) kernels::grid_sampler(out.device().type, out, contiguous(input), contiguous(grid), g);
+  return out;
+}
+
+template <int dims>
+std::tuple<Tensor, Tensor> grid_sampler_backward_of(const Tensor& grad, const Tensor& input, const Tensor& grid,
+                                                    int64_t interpolation, int64_t padding, bool align,
+                                                    std::array<bool, 2> mask) {
+  const char* op = dims == 2 ? "grid_sampler_2d_backward" : "grid_sampler_3d_backward";
+  const GridGeometry g = make_geometry(input, grid, interpolation, padding, align, dims, op);
+  const DimVector sizes = output_sizes(input, grid);
+  RUSH_CHECK_VALUE(grad.sizes() == IntArrayRef(sizes) && grad.scalar_type() == input.scalar_type() &&
+                       grad.device() == input.device(),
+                   op, ": grad_output is ", grad.scalar_type(), " of shape ", grad.sizes(), " on ", grad.device(),
+                   ", expected ", input.scalar_type(), " of shape ", sizes, " on ", input.device());
+  const auto gradient_of = [](const Tensor& x, bool wanted) {
+    return wanted ? detail::empty_contiguous(x.sizes(), x.scalar_type(), x.device()) : Tensor();
+  };
+  const Tensor grad_input = gradient_of(input, mask[0]), grad_grid = gradient_of(grid, mask[1]);
+  if (mask[0] || mask[1]) {
+    kernels::grid_sampler_backward(grad.device().type, grad_input, grad_grid, contiguous(grad), contiguous(input),
+                                   contiguous(grid), g);
+  }
+  return {grad_input, grad_grid};
 }
 
 Tensor grid_sampler(const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding, bool align) {
-  return sample(input, grid, interpolation, padding, align, "grid_sampler");
-}
-
-template <int64_t dims>
-Tensor grid_sampler_of(const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding, bool align) {
-  constexpr const char* op = dims == 2 ? "grid_sampler_2d" : "grid_sampler_3d";
-  RUSH_CHECK_VALUE(input.dim() == dims + 2, op, ": expected an input of ", dims + 2, " dimensions, got shape ",
-                   input.sizes());
-  return sample(input, grid, interpolation, padding, align, op);
+  const auto& op = input.dim() == 5 ? ops::grid_sampler_3d : ops::grid_sampler_2d;
+  return op(input, grid, interpolation, padding, align);
 }
 
 // The coordinates of `count` pixels from -1 to 1.
@@ -208,10 +232,26 @@ Tensor affine_grid_generator(const Tensor& theta, IntArrayRef size, bool align_c
 
 }  // namespace native
 
+Tensor detail::grid_sampler_by_operators(const Tensor& input, const Tensor& grid, int64_t interpolation_mode,
+                                         int64_t padding_mode, bool align_corners) {
+  const int64_t dims = input.dim() - 2;
+  native::Sampler s{input.flatten(2), {}, {}, static_cast<GridPadding>(padding_mode), align_corners};
+  constexpr std::array kTaps = {native::linear_taps, native::nearest_taps, native::cubic_taps};  // of GridInterpolation
+  std::vector<std::vector<native::Tap>> taps;
+  for (int64_t d = 0; d < dims; ++d) {
+    s.axes.push_back(grid.select(-1, dims - 1 - d).flatten(1));
+    s.sizes.push_back(input.size(2 + d));
+    taps.push_back(kTaps[static_cast<size_t>(interpolation_mode)](s, static_cast<size_t>(d)));
+  }
+  return native::sum_taps(s, taps).view(native::output_sizes(input, grid));
+}
+
 void register_grid_sampler_ops(Registry& r) {
   r.composite(ops::grid_sampler, native::grid_sampler);
-  r.composite(ops::grid_sampler_2d, native::grid_sampler_of<2>);
-  r.composite(ops::grid_sampler_3d, native::grid_sampler_of<3>);
+  r.native(ops::grid_sampler_2d, native::grid_sampler_of<2>);
+  r.native(ops::grid_sampler_3d, native::grid_sampler_of<3>);
+  r.native(ops::grid_sampler_2d_backward, native::grid_sampler_backward_of<2>);
+  r.native(ops::grid_sampler_3d_backward, native::grid_sampler_backward_of<3>);
   r.composite(ops::affine_grid_generator, native::affine_grid_generator);
 }
 

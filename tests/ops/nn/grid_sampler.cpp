@@ -115,6 +115,46 @@ TEST_CASE("grid_sampler: shapes, points that are no numbers, bad input") {
   CHECK_THROWS_AS(grid_sampler(zeros({2, 3, 0, 5}, kFloat64), grid, 0, 0, false), ValueError);
 }
 
+// More points than a block of them has, several to a pixel, and more channels than a thread has.
+TEST_CASE("grid_sampler's kernels and the operators that second derivatives go by agree") {
+  for (const bool volume : {false, true}) {
+    const DimVector image_sizes = volume ? DimVector{2, 21, 2, 3, 4} : DimVector{2, 21, 4, 5};
+    const DimVector grid_sizes = volume ? DimVector{2, 3, 5, 7, 3} : DimVector{2, 9, 11, 2};
+    for (const ScalarType dtype : {kFloat64, kFloat32, kBFloat16, kHalf}) {
+      const Tensor image = leaf(image_sizes).detach().to(dtype).requires_grad_();
+      const Tensor grid = (leaf(grid_sizes, 0.3).detach() * 1.3).to(dtype).requires_grad_();
+      for (const int64_t mode : {0, 1, 2}) {
+        if (mode == 2 && volume) continue;
+        for (const int64_t padding : {0, 1, 2}) {
+          CAPTURE(dtype);
+          CAPTURE(mode);
+          CAPTURE(padding);
+          const bool align = padding == 1;
+          const double close = dtype == kFloat64 ? 1e-12 : dtype == kFloat32 ? 1e-5 : 0.05;
+          const Tensor one = grid_sampler(image, grid, mode, padding, align);
+          const Tensor other = rush::detail::grid_sampler_by_operators(image, grid, mode, padding, align);
+          CHECK(one.allclose(other, close, close));
+          if (dtype == kBFloat16 || dtype == kHalf) continue;
+          const Tensor weight = leaf(one.sizes(), 0.7).detach().to(dtype);
+          const Tensors a = autograd::grad({one}, {image, grid}, {weight});
+          const Tensors b = autograd::grad({other}, {image, grid}, {weight});
+          CHECK(a[0].allclose(b[0], 10 * close, 10 * close));
+          CHECK(a[1].allclose(b[1], 100 * close, 100 * close));
+          CHECK(a[0].equal(autograd::grad({grid_sampler(image, grid, mode, padding, align)}, {image}, {weight})[0]));
+        }
+      }
+    }
+  }
+  // Of an image in channels_last, of grids that are views, and of nothing.
+  const Tensor image = leaf({2, 5, 4, 3}).detach(), grid = leaf({2, 2, 6, 7}, 0.3).detach().permute({0, 2, 3, 1});
+  const Tensor plain = grid_sampler(image, grid.contiguous(), 0, 0, false);
+  CHECK(grid_sampler(image.contiguous(MemoryFormat::ChannelsLast), grid, 0, 0, false).equal(plain));
+  CHECK(grid_sampler(image, grid.narrow(2, 0, 0), 0, 0, false).sizes() == IntArrayRef({2, 5, 6, 0}));
+  const Tensor alone = leaf({2, 5, 4, 3});
+  grid_sampler(alone, grid.narrow(2, 0, 0), 0, 0, false).sum().backward();
+  CHECK(values(alone.grad().abs().sum()) == Doubles{0});
+}
+
 TEST_CASE("derivatives of grid_sampler") {
   for (const int64_t mode : {0, 1, 2}) {
     for (const int64_t padding : {0, 1, 2}) {

@@ -51,6 +51,10 @@ struct SortedScatter {
   __device__ Math value(int64_t o, int64_t p, int64_t i) const {
     if (sorted) return sorted[p];
     const T* values = static_cast<const T*>(plan.values);
+    if (plan.weights) {
+      const int64_t j = order[p], row = o * (plan.n / plan.taps) + j / plan.taps;
+      return static_cast<Math>(values[row * plan.inner.count + i]) * static_cast<const Math*>(plan.weights)[j];
+    }
     return static_cast<Math>(plan.one_value ? *values : values[(o * plan.n + order[p]) * plan.inner.count + i]);
   }
   __device__ void store(int64_t o, int64_t at, int64_t i, Math total) const {
@@ -173,7 +177,7 @@ struct SortedScatterLoop {
     constexpr bool kSortable = sizeof(Math) == 4 || sizeof(Math) == 8;
     if constexpr (kSortable) {
       // Many single elements are sorted themselves, so that nothing is looked up by its number.
-      if (!order && plan.n > kLongestInBlock && plan.columns() == 1 && !plan.one_value && bits <= 32) {
+      if (!order && plan.n > kLongestInBlock && plan.columns() == 1 && !plan.one_value && !plan.weights && bits <= 32) {
         using Value = std::conditional_t<sizeof(Math) == 4, uint32_t, int64_t>;
         const Scratch keys(2 * n * sizeof(uint32_t)), values(2 * n * sizeof(Math));
         auto* key = keys.as<uint32_t>();
