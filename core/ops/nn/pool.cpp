@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/ops/basic.h"
+#include "core/ops/reduce/extrema.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/ops/register.h"
 #include "core/size_arithmetic.h"
 
@@ -17,6 +19,8 @@ struct Pooling {
   DimVector output_sizes;
   PoolGeometry geometry;
 
+  // Whether a window is a whole plane, which a reduction has more than one thread for.
+  bool of_planes() const { return geometry.axis[2].adaptive && geometry.output_plane() == 1; }
   // Then a kernel has nothing to do; it would still visit windows, of which there may be any number.
   bool empty() const { return checked_numel(output_sizes) == 0; }
   Tensor empty_output(ScalarType dtype) const {
@@ -139,7 +143,13 @@ Pooling prepare_adaptive_backward(const char* op, const Tensor& grad, const Tens
 PoolResult run_max_pool(const Pooling& p) {
   PoolResult result(p.empty_output(p.input.scalar_type()), p.empty_output(kInt64));
   if (p.empty()) return result;
-  kernels::max_pool(p.input.device().type, std::get<0>(result), std::get<1>(result), p.input, p.geometry);
+  const auto& [values, indices] = result;
+  const PoolGeometry& g = p.geometry;
+  if (p.of_planes()) {
+    kernels::extreme(values.device().type, values, indices, p.input, {g.outer, g.input_plane(), g.inner}, true);
+  } else {
+    kernels::max_pool(values.device().type, values, indices, p.input, g);
+  }
   return result;
 }
 
@@ -156,7 +166,14 @@ Tensor run_max_pool_backward(const char* op, const Pooling& p, const Tensor& gra
 
 Tensor run_avg_pool(const Pooling& p, const PoolDivisor& divisor) {
   const Tensor result = p.empty_output(p.input.scalar_type());
-  if (!p.empty()) kernels::avg_pool(p.input.device().type, result, p.input, p.geometry, divisor);
+  if (p.empty()) return result;
+  if (p.of_planes() && result.is_floating_point()) {
+    const int64_t dims[] = {result.dim() - 3, result.dim() - 2, result.dim() - 1};
+    const IntArrayRef reduced = IntArrayRef(dims).slice(p.geometry.axis[0].adaptive ? 0 : 1);
+    kernels::mean(result.device().type, result, p.input, reduced);
+  } else {
+    kernels::avg_pool(result.device().type, result, p.input, p.geometry, divisor);
+  }
   return result;
 }
 

@@ -197,6 +197,22 @@ TEST_CASE("adaptive pooling: windows from floor(o in / out) to ceil((o + 1) in /
     CHECK(values(out) == values(x.reshape({2, 3, 35}).gather(2, indices.contiguous().view({2, 3, 4}))));
   }
   CHECK(values(adaptive_avg_pool3d(ones({2, 3, 4, 5, 6}), {3, 2, 4})) == Doubles(2 * 3 * 24, 1.0));
+  // A window that is a whole plane is reduced by other kernels.
+  for (const bool volume : {false, true}) {
+    const Tensor planes = scrambled(volume ? DimVector{2, 5, 3, 4, 6} : DimVector{2, 5, 7, 9});
+    const MemoryFormat inside = volume ? MemoryFormat::ChannelsLast3d : MemoryFormat::ChannelsLast;
+    for (const Tensor& x : {planes, planes.contiguous(inside), planes[1].unsqueeze(0), planes[0]}) {
+      const Tensor rows = x.flatten(volume ? -3 : -2);
+      const Tensor mean = volume ? adaptive_avg_pool3d(x, 1) : adaptive_avg_pool2d(x, 1);
+      const auto [most, where] = volume ? adaptive_max_pool3d(x, 1) : adaptive_max_pool2d(x, 1);
+      const auto [expected, expected_where] = rows.max(-1);
+      CHECK(mean.dim() == x.dim());
+      CHECK(mean.reshape(rows.sizes().slice(0, rows.sizes().size() - 1)).allclose(rows.mean(-1)));
+      CHECK(values(most.flatten()) == values(expected.flatten()));
+      CHECK(values(where.flatten()) == values(expected_where.flatten()));
+    }
+  }
+  CHECK(values(adaptive_avg_pool2d(counting({1, 2, 3}).to(kInt64), 1)) == Doubles{2});
   CHECK(std::get<0>(adaptive_max_pool3d(scrambled({3, 4, 5, 6}), 2)).sizes() == IntArrayRef({3, 2, 2, 2}));
   CHECK(adaptive_avg_pool2d(zeros({0, 3, 4, 4}), 2).sizes() == IntArrayRef({0, 3, 2, 2}));
   CHECK(adaptive_avg_pool2d(zeros({1, 3, 4, 4}), {0, 2}).sizes() == IntArrayRef({1, 3, 0, 2}));

@@ -109,11 +109,12 @@ class Places {
 template <class Index, class Body>
 __device__ void for_each_tap(const PoolGeometryOf<Index>& g, const Place<Index>& o, const Body& body) {
   const PoolAxisOf<Index>&depth = g.axis[0], &height = g.axis[1], &width = g.axis[2];
-  for (Index d = depth.begin(o.d); d < depth.end(o.d); d += depth.dilation) {
-    for (Index h = height.begin(o.h); h < height.end(o.h); h += height.dilation) {
-      for (Index w = width.begin(o.w); w < width.end(o.w); w += width.dilation) {
-        body((d * height.input + h) * width.input + w);
-      }
+  const Index last_d = depth.end(o.d), last_h = height.end(o.h), first_h = height.begin(o.h);
+  const Index first_w = width.begin(o.w), across = width.end(o.w) - first_w;
+  for (Index d = depth.begin(o.d); d < last_d; d += depth.dilation) {
+    for (Index h = first_h; h < last_h; h += height.dilation) {
+      const Index row = (d * height.input + h) * width.input + first_w;
+      for (Index w = 0; w < across; w += width.dilation) body(row + w);
     }
   }
 }
