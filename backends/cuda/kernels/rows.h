@@ -166,13 +166,19 @@ bool for_rows_of_warps(int64_t n, const Body& body) {
 
 struct RowLaunch {
   dim3 grid, block;
-  // `most`: the largest number of blocks, which loop over the rows.
-  RowLaunch(int64_t rows, int64_t columns, int held, int64_t most = int64_t{1} << 30) {
-    int64_t width = 32;
+  // `most`: the largest number of blocks, which loop over the rows. `least`: the smallest number of threads for a row.
+  RowLaunch(int64_t rows, int64_t columns, int held, int64_t most = int64_t{1} << 30, int64_t least = 32) {
+    int64_t width = least;
     while (width < 1024 && width * held < columns) width *= 2;
     const int64_t height = std::max<int64_t>(1, kThreads / width);
     block = dim3(static_cast<unsigned>(width), static_cast<unsigned>(height));
     grid = dim3(static_cast<unsigned>(std::clamp<int64_t>((rows + height - 1) / height, 1, most)));
+  }
+  // With fewer threads than a warp for a row of few accesses, of `lanes` elements each.
+  static RowLaunch of_short_rows(int64_t rows, int64_t columns, int held, int lanes) {
+    int64_t least = 1;
+    while (least < 32 && least * lanes < columns) least *= 2;
+    return {rows, columns, held, int64_t{1} << 30, least};
   }
   static RowLaunch of_warps(int64_t rows, int64_t most = int64_t{1} << 30) { return {rows, 32, 1, most}; }
 };

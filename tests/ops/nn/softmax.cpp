@@ -46,6 +46,29 @@ TEST_CASE("softmax and log_softmax along any dimension of any layout") {
   }
 }
 
+// A GPU has one thread to 1024 for a row, by its length; rows of odd lengths are read element by element, and those
+// that no block holds twice.
+TEST_CASE("softmax and its gradient for rows of any length") {
+  for (const int64_t n : {1, 2, 3, 4, 5, 8, 12, 31, 33, 64, 129, 1000, 16390, 40003}) {
+    const int64_t rows = n < 1000 ? 300 : 3;
+    for (const ScalarType dtype : {kFloat64, kFloat32, kBFloat16}) {
+      CAPTURE(n);
+      CAPTURE(dtype);
+      const Tensor x = ((arange(rows * n, kFloat64) * 0.7).sin() * 4).view({rows, n}).to(dtype).requires_grad_();
+      const Tensor g = (arange(rows * n, kFloat64) * 1.3).cos().view({rows, n}).to(dtype);
+      const double tolerance = dtype == kFloat64 ? 1e-12 : dtype == kFloat32 ? 2e-6 : 3e-2;
+      for (const bool log : {false, true}) {
+        const Tensor y = log ? x.log_softmax(1) : x.softmax(1);
+        CHECK(close(values(y.detach()), naive_softmax(x.detach(), 1, log), tolerance));
+        const Tensor o = y.detach().to(kFloat64), up = g.to(kFloat64);
+        const Tensor expected = log ? up - o.exp() * up.sum(1, true) : (up - (up * o).sum(1, true)) * o;
+        const Tensor gradient = autograd::grad({y}, {x}, {g})[0].to(kFloat64);
+        CHECK(close(values(gradient), values(expected), 100 * tolerance));
+      }
+    }
+  }
+}
+
 TEST_CASE("softmax of large, infinite and missing numbers") {
   CHECK(close(values(tensor({1000., 1000.}).softmax(0)), {0.5, 0.5}, 1e-7));
   CHECK(close(values(tensor({-1000., 0.}).softmax(0)), {0, 1}, 1e-7));

@@ -60,17 +60,34 @@ __device__ Math normalised(Math x, const typename OnlineSum<Math>::Acc& total, b
   return log ? x - (total.largest + std::log(sum)) : std::exp(x - total.largest) / sum;
 }
 
+// body(i, element i) for the calling thread's elements of a row, some of which are on their way from memory at a time.
+template <class T, class Body>
+__device__ void for_each_ahead(const T* row, int64_t n, const Body& body) {
+  constexpr int kAhead = 8;
+  const int64_t step = blockDim.x;
+  for (int64_t first = threadIdx.x; first < n; first += kAhead * step) {
+    T values[kAhead];
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) {
+      if (first + k * step < n) values[k] = row[first + k * step];
+    }
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) {
+      if (first + k * step < n) body(first + k * step, static_cast<opmath_t<T>>(values[k]));
+    }
+  }
+}
+
 template <class T>
 __global__ void __launch_bounds__(1024) softmax_long_rows(T* out, const T* x, int64_t rows, int64_t n, bool log) {
   using Math = opmath_t<T>;
   const OnlineSum<Math> f;
   for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
     auto acc = f.identity();
-    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) acc = f.take(acc, static_cast<Math>(x[r * n + i]));
+    for_each_ahead(x + r * n, n, [&](int64_t, Math value) { acc = f.take(acc, value); });
     acc = combine_row(acc, f);
-    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-      out[r * n + i] = static_cast<T>(normalised(static_cast<Math>(x[r * n + i]), acc, log));
-    }
+    for_each_ahead(x + r * n, n,
+                   [&](int64_t i, Math value) { out[r * n + i] = static_cast<T>(normalised(value, acc, log)); });
   }
 }
 
@@ -115,11 +132,12 @@ struct SoftmaxLoop {
       const auto blocks = static_cast<unsigned>(std::min<int64_t>(shape.outer * tiles, 1 << 30));
       launch_kernel(op, softmax_columns<T>, {blocks, dim3(across, kThreads / across)}, out, x, shape, log);
     } else if (rows_are_wide<T>(shape.size, x, out) && shape.size <= PackedRow<T, true>::Access::kLongest) {
-      const RowLaunch l(shape.outer, shape.size, PackedRow<T, true>::Access::kHeld);
+      using Access = typename PackedRow<T, true>::Access;
+      const auto l = RowLaunch::of_short_rows(shape.outer, shape.size, Access::kHeld, Access::kLanes);
       launch_kernel(op, softmax_rows<T, true>, {l.grid, l.block}, out, x, shape.outer, static_cast<int>(shape.size),
                     log);
     } else if (shape.size <= PackedRow<T, false>::Access::kLongest) {
-      const RowLaunch l(shape.outer, shape.size, PackedRow<T, false>::Access::kHeld);
+      const auto l = RowLaunch::of_short_rows(shape.outer, shape.size, PackedRow<T, false>::Access::kHeld, 1);
       launch_kernel(op, softmax_rows<T, false>, {l.grid, l.block}, out, x, shape.outer, static_cast<int>(shape.size),
                     log);
     } else {

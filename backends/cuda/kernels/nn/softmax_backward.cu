@@ -71,10 +71,11 @@ struct SoftmaxBackwardLoop {
     const T *g = grad.data_ptr<T>(), *o = output.data_ptr<T>();
     T* out = grad_input.data_ptr<T>();
     if (shape.inner == 1 && rows_are_wide<T>(shape.size, g, o, out) && shape.size <= RowAccess<T, true>::kLongest) {
-      const RowLaunch l(shape.outer, shape.size, RowAccess<T, true>::kHeld);
+      using Access = RowAccess<T, true>;
+      const auto l = RowLaunch::of_short_rows(shape.outer, shape.size, Access::kHeld, Access::kLanes);
       launch_kernel(op, backward_rows<T, true>, {l.grid, l.block}, out, g, o, shape.outer, shape.size, log);
     } else if (shape.inner == 1 && shape.size <= RowAccess<T, false>::kLongest) {
-      const RowLaunch l(shape.outer, shape.size, RowAccess<T, false>::kHeld);
+      const auto l = RowLaunch::of_short_rows(shape.outer, shape.size, RowAccess<T, false>::kHeld, 1);
       launch_kernel(op, backward_rows<T, false>, {l.grid, l.block}, out, g, o, shape.outer, shape.size, log);
     } else {
       const unsigned across = shape.inner >= 32  ? 32
