@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(kThreads) columns_kernel(const T* x, F f, Sink
   Acc* shared = reinterpret_cast<Acc*>(memory);
   const int64_t width = static_cast<int64_t>(blockDim.x) * kLanes, tiles = (g.columns + width - 1) / width;
   for (int64_t task = blockIdx.x; task < g.kept.count * tiles; task += gridDim.x) {
-    const int64_t o = task / tiles, column = task % tiles * width + threadIdx.x * kLanes;
+    const int64_t o = g.kept.count == 1 ? 0 : task / tiles, column = (task - o * tiles) * width + threadIdx.x * kLanes;
     int64_t base = 0, out = 0;
     g.kept.locate(o, base, out);
     base += column * g.column_stride;

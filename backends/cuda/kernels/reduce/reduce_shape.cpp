@@ -61,8 +61,9 @@ ReduceLaunch::ReduceLaunch(const ReduceShape& g, const void* data, int64_t eleme
   lanes = is_vectorised(g, data, element_size, wide) ? wide : 1;
   int64_t across = 1;
   if (g.by_columns) {
-    // 32 threads read 512 bytes of a row.
-    across = std::min<int64_t>(32, power_of_two_at_least((g.columns + lanes - 1) / lanes));
+    // 32 threads read 512 bytes of a row; where a column is short, more, so that each has some of its elements.
+    const int64_t rows = std::clamp<int64_t>(power_of_two_at_least((g.reduced.count + 3) / 4), 1, kThreads / 32);
+    across = std::min<int64_t>(kThreads / rows, power_of_two_at_least((g.columns + lanes - 1) / lanes));
     blocks = g.kept.count * ((g.columns + across * lanes - 1) / (across * lanes));
   } else {
     // Some accesses for every thread, and a whole warp at least where there are as many elements.
