@@ -49,6 +49,22 @@ TEST_CASE("scans along any dimension of any layout agree with plain loops") {
   }
 }
 
+// A warp of a GPU takes 128 elements at a time, and lines of several thousand are split among warps.
+TEST_CASE("scans of lines of any length agree with plain loops") {
+  for (const int64_t n : {1, 3, 4, 5, 127, 128, 129, 131, 2047, 5001}) {
+    CAPTURE(n);
+    const Tensor x = (arange(3 * n, kFloat64) * 0.37).sin().view({3, n}), near_one = 1 + x / 100;
+    CHECK(close(values(x.cumsum(1)), naive_scan(x, 1, std::plus<double>()), 1e-10));
+    CHECK(close(values(near_one.cumprod(1)), naive_scan(near_one, 1, std::multiplies<double>()), 1e-10));
+    const auto log_add = [](double a, double b) { return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b))); };
+    CHECK(close(values(x.logcumsumexp(1)), naive_scan(x, 1, log_add), 1e-10));
+    const auto [high, high_at] = x.cummax(1);
+    CHECK(values(high) == naive_scan(x, 1, [](double a, double b) { return std::max(a, b); }));
+    CHECK(values(x.gather(1, high_at)) == values(high));
+    CHECK(values(x.gt(0).cumsum(1)) == naive_scan(x.gt(0), 1, std::plus<double>()));
+  }
+}
+
 TEST_CASE("dtypes and special values of scans") {
   CHECK(tensor({100, 100, 100}, kInt8).cumsum(0).scalar_type() == kInt64);
   CHECK(values(tensor({100, 100, 100}, kInt8).cumsum(0)) == Doubles{100, 200, 300});
@@ -116,6 +132,18 @@ TEST_CASE("derivatives of scans") {
         return Tensors{in[0].cumsum(0), in[0].cumprod(0), in[0].logcumsumexp(0)};
       },
       {leaf({})});
+}
+
+// It takes a step for each bit of the length.
+TEST_CASE("the gradient of cumprod for lines of any length, with zeros") {
+  for (const int64_t n : {1, 2, 3, 4, 5, 7, 8, 9, 16, 33}) {
+    CAPTURE(n);
+    const Tensor x = leaf({n, 2}).detach();
+    x[n / 2][0].zero_();
+    x[n / 3][0].zero_();
+    check_gradients([](const Tensors& in) { return Tensors{in[0].cumprod(0)}; }, {x.requires_grad_()});
+  }
+  check_gradients([](const Tensors& in) { return Tensors{in[0].cumprod(0)}; }, {complex_leaf({5})});
 }
 
 TEST_CASE("logcumsumexp: gradients of complex numbers that exp would overflow for, and that are zero in part") {
