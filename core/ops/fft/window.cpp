@@ -1,8 +1,10 @@
 #include "core/ops/fft/window.h"
 
-#include <cmath>
 #include <numbers>
 
+#include "core/ops/basic.h"
+#include "core/ops/factory/range.h"
+#include "core/ops/pointwise/special.h"
 #include "core/ops/register.h"
 
 namespace rush {
@@ -13,25 +15,23 @@ namespace {
 
 using std::numbers::pi;
 
-// weight(k/N) for each k. Windows are short: the host computes them, in float64, and they are rounded once.
+// weight(k/N) for all k, in float64, rounded once.
 template <class Weight>
 Tensor window_of(const char* op, int64_t length, bool periodic, MaybeDtype dtype, MaybeDevice device,
                  const Weight& weight) {
   const ScalarType type = dtype.value_or(get_default_dtype());
   RUSH_CHECK_TYPE(is_floating_point(type), op, ": expected a floating-point dtype, got ", type);
   RUSH_CHECK_VALUE(length >= 0, op, ": the length must be non-negative, got ", length);
-  const Tensor host = detail::empty_contiguous(length, kFloat64, kCPU);
-  double* weights = host.data_ptr<double>();
-  const double points = static_cast<double>(length) - (periodic ? 0 : 1);
-  for (int64_t k = 0; k < length; ++k) weights[k] = length == 1 ? 1 : weight(static_cast<double>(k) / points);
-  return host.to(device.value_or(get_default_device()), type);
+  const Tensor k = arange(length, TensorOptions(kFloat64).device(device.value_or(get_default_device())));
+  return (length == 1 ? k + 1 : weight(k / (length - (periodic ? 0 : 1)))).to(type);
 }
 
 #define RUSH_WINDOW_TAIL MaybeDtype dtype, MaybeLayout /*layout*/, MaybeDevice device, MaybePin /*pin_memory*/
 
 Tensor hamming_of(const char* op, int64_t length, bool periodic, double alpha, double beta, MaybeDtype dtype,
                   MaybeDevice device) {
-  return window_of(op, length, periodic, dtype, device, [&](double x) { return alpha - beta * std::cos(2 * pi * x); });
+  return window_of(op, length, periodic, dtype, device,
+                   [&](const Tensor& x) { return alpha - beta * (x * (2 * pi)).cos(); });
 }
 
 Tensor hann_window(int64_t length, bool periodic, RUSH_WINDOW_TAIL) {
@@ -52,30 +52,18 @@ Tensor hamming_window(int64_t length, bool periodic, RUSH_WINDOW_TAIL) {
 
 Tensor blackman_window(int64_t length, bool periodic, RUSH_WINDOW_TAIL) {
   return window_of("blackman_window", length, periodic, dtype, device,
-                   [](double x) { return 0.42 - 0.5 * std::cos(2 * pi * x) + 0.08 * std::cos(4 * pi * x); });
+                   [](const Tensor& x) { return 0.42 - 0.5 * (x * (2 * pi)).cos() + 0.08 * (x * (4 * pi)).cos(); });
 }
 
 Tensor bartlett_window(int64_t length, bool periodic, RUSH_WINDOW_TAIL) {
   return window_of("bartlett_window", length, periodic, dtype, device,
-                   [](double x) { return 1 - std::abs(2 * x - 1); });
-}
-
-// I0(x) = sum over k of (x^2/4)^k / (k!)^2 (Abramowitz and Stegun 9.6.12), whose terms are all positive.
-double bessel_i0(double x) {
-  const double quarter = x * x / 4;
-  double term = 1, sum = 1;
-  for (double k = 1; term > sum * 1e-17; ++k) {
-    term *= quarter / (k * k);
-    sum += term;
-  }
-  return sum;
+                   [](const Tensor& x) { return 1 - (2 * x - 1).abs(); });
 }
 
 Tensor kaiser_window_beta(int64_t length, bool periodic, double beta, RUSH_WINDOW_TAIL) {
-  const double middle = bessel_i0(beta);
-  return window_of("kaiser_window", length, periodic, dtype, device, [&](double x) {
-    const double side = 2 * x - 1;
-    return bessel_i0(beta * std::sqrt(1 - side * side)) / middle;
+  return window_of("kaiser_window", length, periodic, dtype, device, [&](const Tensor& x) {
+    const Tensor middle = scalar_tensor(beta, x.options());
+    return i0(beta * (1 - (2 * x - 1).square()).sqrt()) / i0(middle);
   });
 }
 
