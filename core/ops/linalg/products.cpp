@@ -21,7 +21,8 @@ static Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim)
                    self.sizes(), " and ", other.sizes());
   RUSH_CHECK_VALUE(self.size(dim) == 3 && other.size(dim) == 3, "linalg_cross: dimension ", dim,
                    " must have size 3 in both, got shapes ", self.sizes(), " and ", other.sizes());
-  return self.roll(-1, dim) * other.roll(-2, dim) - self.roll(-2, dim) * other.roll(-1, dim);
+  const Tensor a = cat({self, self.narrow(dim, 0, 2)}, dim), b = cat({other, other.narrow(dim, 0, 2)}, dim);
+  return (a.narrow(dim, 1, 3) * b.narrow(dim, 2, 3)).addcmul(a.narrow(dim, 2, 3), b.narrow(dim, 1, 3), -1);
 }
 
 static Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim) {
@@ -60,6 +61,9 @@ static Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, c
   check_expands("addr", self.sizes(), sizes);
   const ScalarType dtype = result_type({self, vec1, vec2});
   const Scalar scale = scalar_of(alpha, dtype), keep = scalar_of(beta, dtype);
+  // Of 16 bits the product is rounded before it is added, as PyTorch rounds it.
+  if (keep.equal(1) && !is_integral(dtype, true) && element_size(dtype) > 2)
+    return self.addcmul(vec1.unsqueeze(1), vec2, scale);
   const Tensor product = vec1.mul(scale).unsqueeze(1).mul(vec2);
   if (!keep.equal(0)) return self.mul(keep).add(product).to(dtype);  // a factor of bool times a number is int64
   if (!self.requires_grad()) return product.to(dtype);
@@ -70,10 +74,13 @@ static Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, c
 static Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
                      const Scalar& alpha) {
   check_factor_batches("addbmm", batch1, batch2);
-  // One product after the other: 16-bit sums are rounded between them, as PyTorch rounds them.
   const int64_t rows = batch1.size(1), columns = batch2.size(2);
-  if (batch1.size(0) == 0)
-    return ops::addmm(self, batch1.reshape({rows, 0}), batch2.reshape({0, columns}), beta, alpha);
+  if (batch1.size(0) == 0 || batch1.element_size() != 2) {
+    const int64_t inner = multiply_sizes("addbmm", batch1.size(0), batch1.size(2));
+    const Tensor left = batch1.transpose(0, 1).reshape({rows, inner});  // (B, M, K) -> (M, B*K)
+    return ops::addmm(self, left, batch2.reshape({inner, columns}), beta, alpha);
+  }
+  // One product after the other: 16-bit sums are rounded between them, as PyTorch rounds them.
   Tensor sum = ops::addmm(self, batch1.select(0, 0), batch2.select(0, 0), beta, alpha);
   // On meta a batch may have more matrices than a loop can go through.
   constexpr int64_t kMostOnMeta = 65536;
