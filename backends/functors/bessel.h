@@ -24,10 +24,10 @@ struct InDouble {
 };
 
 // The coefficient of the highest power first.
-template <class... Coefficients>
-RUSH_HD double polynomial(double x, Coefficients... c) {
-  double sum = 0;
-  ((sum = sum * x + c), ...);
+template <class T, class... Coefficients>
+RUSH_HD T polynomial(T x, Coefficients... c) {
+  T sum = 0;
+  ((sum = sum * x + static_cast<T>(c)), ...);
   return sum;
 }
 // The sum of c_k T_k(x / 2), in which c_0 counts half; c_0 comes last. Clenshaw's recurrence.

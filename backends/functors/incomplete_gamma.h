@@ -7,8 +7,17 @@
 namespace rush::functors {
 
 // The x that a normal number is below with probability y: in the tails a first approximation (Abramowitz and Stegun
-// 26.2.23), then Newton's method on the logarithm of the probability.
+// 26.2.23), then Newton's method on the logarithm of the probability. To the precision of float, erfinv's
+// approximation, as far as that reaches.
 struct Ndtri {
+  template <class T>
+  RUSH_HD T operator()(T y) const {
+    if constexpr (sizeof(T) < 8) {
+      if (y > T(1e-7) && y < 1) return T(kSqrtTwo) * Erfinv::approximate(2 * y - 1, -std::log(4 * y * (1 - y)));
+    }
+    return static_cast<T>(of(static_cast<double>(y)));
+  }
+
   RUSH_HD static double of(double y) {
     if (!(y > 0 && y < 1)) return y == 0 ? -kInfinity : y == 1 ? kInfinity : kNotANumber;
     if (y > 0.25 && y < 0.75) return kSqrtTwo * Erfinv()(2 * y - 1);
@@ -16,7 +25,9 @@ struct Ndtri {
     double x = t - polynomial(t, 0.010328, 0.802853, 2.515517) / polynomial(t, 0.001308, 0.189269, 1.432788, 1);
     for (int step = 0; step < 5; ++step) {
       const double tail = std::erfc(x / kSqrtTwo) / 2, density = std::exp(-x * x / 2) / (kSqrtTwo * kSqrtPi);
-      x += std::log(tail / p) * tail / density;
+      const double change = std::log(tail / p) * tail / density;
+      x += change;
+      if (std::abs(change) < 1e-9 * x) break;  // the next would be below the rounding
     }
     return y < 0.5 ? -x : x;
   }
@@ -155,7 +166,7 @@ struct IncompleteGamma {
 #ifndef __CUDACC_RTC__
 using IncompleteGammaTable = Table<Row<kernels::igamma, IncompleteGamma<true>, RealFloatTypes, kSlow>,
                                    Row<kernels::igammac, IncompleteGamma<false>, RealFloatTypes, kSlow>,
-                                   Row<kernels::special_ndtri, InDouble<Ndtri>, RealFloatTypes, kSlow>>;
+                                   Row<kernels::special_ndtri, Ndtri, RealFloatTypes, kSlow>>;
 #endif
 
 }  // namespace rush::functors

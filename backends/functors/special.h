@@ -73,64 +73,64 @@ struct Zeta {
   }
 };
 
-// psi^(n)(x) = (-1)^(n+1) n! zeta(n + 1, x).
+// psi^(n)(x) = (-1)^(n+1) n! zeta(n + 1, x). The first has a series of its own, without powers: psi'(x) = 1/x +
+// 1/(2x^2) + sum B_2k / x^(2k+1) for a large x; below, psi'(x) = psi'(x + 1) + 1/x^2. Abramowitz and Stegun, 6.4.
 struct Polygamma {
   int64_t n;
+  template <class T>
+  RUSH_HD static T first(T x) {
+    T sum = 0;
+    for (const T large = sizeof(T) < 8 ? 5 : 10; x < large; x += 1) sum += 1 / (x * x);
+    const T z = 1 / (x * x);
+    const T series =
+        z * (T(1. / 6) -
+             z * (T(1. / 30) -
+                  z * (T(1. / 42) - z * (T(1. / 30) - z * (T(5. / 66) - z * (T(691. / 2730) - z * T(7. / 6)))))));
+    return sum + (1 + T(0.5) / x + series) / x;
+  }
   template <class T>
   RUSH_HD T operator()(T x) const {
     // Reflected: on the left the zeta series passes close by its poles.
     if (n == 1 && x < T(0.5)) {
       const double sine = std::sin(kPi * (static_cast<double>(x) - std::trunc(static_cast<double>(x))));
-      return static_cast<T>(kPi * kPi / (sine * sine)) - (*this)(1 - x);
+      return static_cast<T>(kPi * kPi / (sine * sine)) - first(1 - x);
     }
+    if (n == 1) return first(x);
     const T magnitude = std::exp(std::lgamma(static_cast<T>(n) + 1)) * Zeta()(static_cast<T>(n) + 1, x);
     return n % 2 ? magnitude : -magnitude;
   }
 };
 
-// A first approximation by M. Giles (Approximating the erfinv function, GPU Computing Gems 2, 2011), then Newton's
-// method on erf, or near 1, where erf(x) - y cancels, on erfc.
+// An approximation to the precision of float by M. Giles (Approximating the erfinv function, GPU Computing Gems 2,
+// 2011), then for double Newton's method on erf, or near 1, where erf(x) - y cancels, on erfc.
 struct Erfinv {
-  RUSH_HD static double approximate(double y) {
-    double w = -std::log((1 - y) * (1 + y));
+  // w = -log((1 - y) (1 + y)), up to 16.
+  template <class T>
+  RUSH_HD static T approximate(T y, T w) {
     if (w < 5) {
-      w -= 2.5;
-      return y * (((((((((2.81022636e-08 * w + 3.43273939e-07) * w - 3.5233877e-06) * w - 4.39150654e-06) * w +
-                       0.00021858087) *
-                          w -
-                      0.00125372503) *
-                         w -
-                     0.00417768164) *
-                        w +
-                    0.246640727) *
-                       w +
-                   1.50140941));
+      w -= T(2.5);
+      return y * polynomial(w, 2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                            -0.00125372503, -0.00417768164, 0.246640727, 1.50140941);
     }
     w = std::sqrt(w) - 3;
-    return y * (((((((((-0.000200214257 * w + 0.000100950558) * w + 0.00134934322) * w - 0.00367342844) * w +
-                     0.00573950773) *
-                        w -
-                    0.0076224613) *
-                       w +
-                   0.00943887047) *
-                      w +
-                  1.00167406) *
-                     w +
-                 2.83297682));
+    return y * polynomial(w, -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+                          -0.0076224613, 0.00943887047, 1.00167406, 2.83297682);
   }
   template <class T>
-  RUSH_HD T operator()(T value) const {
-    const double y = value, size = std::abs(y);
+  RUSH_HD T operator()(T y) const {
+    const T size = std::abs(y);
     if (size >= 1) {
-      return size == 1 ? std::copysign(std::numeric_limits<T>::infinity(), value) : std::numeric_limits<T>::quiet_NaN();
+      return size == 1 ? std::copysign(std::numeric_limits<T>::infinity(), y) : std::numeric_limits<T>::quiet_NaN();
     }
-    constexpr double kSlope = 1.12837916709551257390;  // 2 / sqrt(pi)
-    double x = approximate(size);
-    for (int step = 0; step < (sizeof(T) < 8 ? 1 : 3); ++step) {
-      const double error = size < 0.5 ? std::erf(x) - size : (1 - size) - std::erfc(x);
-      x -= error / (kSlope * std::exp(-x * x));
+    T x = approximate(size, -std::log((1 - size) * (1 + size)));
+    if constexpr (sizeof(T) == 8) {
+      constexpr double kSlope = 1.12837916709551257390;  // 2 / sqrt(pi)
+      for (int step = 0; step < 3; ++step) {
+        const double error = size < 0.5 ? std::erf(x) - size : (1 - size) - std::erfc(x);
+        x -= error / (kSlope * std::exp(-x * x));
+      }
     }
-    return static_cast<T>(std::copysign(x, y));
+    return std::copysign(x, y);
   }
 };
 

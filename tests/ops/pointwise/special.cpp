@@ -133,6 +133,29 @@ TEST_CASE("special: ndtri inverts the normal distribution") {
                   {between(6, 0.02, 0.98).requires_grad_()});
 }
 
+// Both have formulas of their own for float32, and one for its tails.
+TEST_CASE("special: erfinv and ndtri of float32 are as precise as that") {
+  const Tensor p = cat({linspace(0.001, 0.999, 500), logspace(-40, -1, 200), 1 - logspace(-7, -1, 200)}).to(kFloat32);
+  const auto check = [](const Tensor& got, const Tensor& want) {
+    CHECK(values(((got.to(kFloat64) - want) / want.abs().clamp_min(1e-30)).abs().max())[0] < 6e-7);
+  };
+  check(special_ndtri(p), special_ndtri(p.to(kFloat64)));
+  const Tensor y = cat({p, -p}).clamp(-1 + 6e-8, 1 - 6e-8);
+  check(y.erfinv(), y.to(kFloat64).erfinv());
+}
+
+TEST_CASE("special: the first polygamma function is the Hurwitz zeta function of 2") {
+  for (const ScalarType dtype : {kFloat64, kFloat32}) {
+    const Tensor x = cat({linspace(0.01, 12, 400), logspace(2, 12, 20), -linspace(0.13, 7.93, 53)}).to(dtype);
+    const Tensor exact = x.to(kFloat64), whole = exact.floor(), fraction = exact - whole;
+    const Tensor sine = (fraction * std::numbers::pi).sin(), reflected = (std::numbers::pi / sine).square();
+    const Tensor want = where(exact > 0, special_zeta(full_like(exact, 2), exact.abs()),
+                              reflected - special_zeta(full_like(exact, 2), (1 - exact).abs()));
+    const Tensor off = (polygamma(1, x).to(kFloat64) - want).abs() / want.abs();
+    CHECK(values(off.max())[0] < (dtype == kFloat64 ? 1e-13 : 6e-7));
+  }
+}
+
 // Q(n, x) for an integer n: e^-x (1 + x + ... + x^(n - 1) / (n - 1)!).
 double upper_of_integer(int n, double x) {
   double sum = 0;
