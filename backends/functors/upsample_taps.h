@@ -1,4 +1,4 @@
-// All taps of a resized tensor, as tables that kernels of either device read.
+// The taps of a resized dimension's output elements, for kernels of either device.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -10,75 +10,89 @@
 
 namespace rush::functors {
 
-// The taps of every output element of one dimension: entry o * count + k is tap k of output o.
-template <class Math>
-struct AxisTaps {
-  int count = 1;
-  std::vector<int64_t> index;
-  std::vector<Math> weight;
+// The taps of one dimension of a tensor of T. Weights are rounded to T, as PyTorch rounds them, though the sums are
+// not; of a linear pair in volumes the first is what the rounded second leaves of 1.
+template <class T>
+struct TapRule {
+  using Math = opmath_t<T>;
+  UpsampleAxis axis;
+  UpsampleMode mode;
+  int dims;
+  bool align_corners;
+  Math ratio;
+  int count;  // of taps; where antialiased elements have fewer, the rest weigh nothing
 
-  AxisTaps(const UpsampleGeometry& g, int axis) {
-    const UpsampleAxis& a = g.axis[axis];
-    const UpsampleMode mode = axis >= 3 - g.dims ? g.mode : UpsampleMode::Nearest;
+  TapRule(const UpsampleGeometry& g, int number)
+      : axis(g.axis[number]),
+        mode(number >= 3 - g.dims ? g.mode : UpsampleMode::Nearest),
+        dims(g.dims),
+        align_corners(g.align_corners) {
     // As in PyTorch, a dimension whose size stays is left alone, whatever the scale, but by plain cubic interpolation.
-    const bool stays = a.input == a.output && mode != UpsampleMode::Cubic;
-    const Math ratio = stays ? Math(1) : upsample_ratio<Math>(a, g.align_corners);
-    if (is_antialiased(mode)) {
-      add_antialiased(a, mode, ratio);
-      return;
+    const bool stays = axis.input == axis.output && mode != UpsampleMode::Cubic;
+    ratio = stays ? Math(1) : upsample_ratio<Math>(axis, align_corners);
+    count = is_antialiased()
+                ? static_cast<int>(std::min(axis.input, in_input(2 * std::ceil(antialias_reach(mode, ratio)) + 1)))
+                : upsample_tap_count(mode);
+  }
+
+  // Writes `count` indices and weights, those of output element `o`.
+  RUSH_HD void operator()(int64_t o, int64_t* index, Math* weight) const {
+    if (is_antialiased()) {
+      set_antialiased(o, index, weight);
+    } else {
+      const UpsampleTaps<Math> taps = upsample_taps<Math>(mode, dims, axis, align_corners, ratio, o);
+      for (int k = 0; k < count; ++k) {
+        index[k] = taps.index[k];
+        weight[k] = taps.weight[k];
+      }
     }
-    count = upsample_tap_count(mode);
-    for (int64_t o = 0; o < a.output; ++o) {
-      const auto taps = upsample_taps<Math>(mode, g.dims, a, g.align_corners, ratio, o);
-      index.insert(index.end(), taps.index, taps.index + count);
-      weight.insert(weight.end(), taps.weight, taps.weight + count);
-    }
+    if (dims == 3 && count == 2) weight[0] = 1 - static_cast<Math>(static_cast<T>(weight[1]));
+    for (int k = 0; k < count; ++k) weight[k] = static_cast<Math>(static_cast<T>(weight[k]));
   }
 
  private:
-  static bool is_antialiased(UpsampleMode mode) {
+  RUSH_HD bool is_antialiased() const {
     return mode == UpsampleMode::LinearAntialiased || mode == UpsampleMode::CubicAntialiased;
   }
-
-  // As many taps as the widest output element has; where one has fewer, the rest weigh nothing.
-  void add_antialiased(const UpsampleAxis& a, UpsampleMode mode, Math ratio) {
-    const Math reach = antialias_reach(mode, ratio), widening = std::max<Math>(ratio, 1);
-    const auto in_input = [&](Math x) {
-      return x > 0 ? static_cast<int64_t>(std::min<Math>(x, static_cast<Math>(a.input))) : 0;
-    };
-    count = static_cast<int>(std::min(a.input, in_input(2 * std::ceil(reach) + 1)));
-    for (int64_t o = 0; o < a.output; ++o) {
-      const Math centre = ratio * (static_cast<Math>(o) + Math(0.5));
-      const int64_t first = in_input(centre - reach + Math(0.5));
-      const int64_t end = std::min(a.input, in_input(centre + reach + Math(0.5)));
-      const size_t start = weight.size();
-      Math total = 0;
-      for (int64_t i = first; i < first + count; ++i) {
-        const Math x = (static_cast<Math>(i) - centre + Math(0.5)) / widening;
-        index.push_back(i < end ? i : std::min(first, a.input - 1));
-        weight.push_back(i < end ? antialias_filter(mode, x) : Math(0));
-        total += weight.back();
-      }
-      for (size_t i = start; total != 0 && i < weight.size(); ++i) weight[i] /= total;
+  RUSH_HD int64_t in_input(Math x) const {
+    const auto size = static_cast<Math>(axis.input);
+    return x > 0 ? static_cast<int64_t>(x < size ? x : size) : 0;
+  }
+  RUSH_HD void set_antialiased(int64_t o, int64_t* index, Math* weight) const {
+    const Math reach = antialias_reach(mode, ratio), widening = ratio > 1 ? ratio : Math(1);
+    const Math centre = ratio * (static_cast<Math>(o) + Math(0.5));
+    const int64_t first = in_input(centre - reach + Math(0.5)), end = in_input(centre + reach + Math(0.5));
+    Math total = 0;
+    for (int k = 0; k < count; ++k) {
+      const int64_t i = first + k;
+      const Math x = (static_cast<Math>(i) - centre + Math(0.5)) / widening;
+      index[k] = i < end ? i : first < axis.input ? first : axis.input - 1;
+      weight[k] = i < end ? antialias_filter(mode, x) : Math(0);
+      total += weight[k];
     }
+    for (int k = 0; total != 0 && k < count; ++k) weight[k] /= total;
   }
 };
 
-// The taps of a tensor of T. Weights are rounded to T, as PyTorch rounds them, though the sums are not; of a linear
-// pair the first is what the rounded second leaves of 1.
+// The taps of all output elements: entry o * count + k is tap k of output o.
+template <class Math>
+struct AxisTaps {
+  int count;
+  std::vector<int64_t> index;
+  std::vector<Math> weight;
+
+  template <class T>
+  explicit AxisTaps(const TapRule<T>& rule) : count(rule.count) {
+    index.resize(static_cast<size_t>(rule.axis.output * count));
+    weight.resize(index.size());
+    for (int64_t o = 0; o < rule.axis.output; ++o) rule(o, index.data() + o * count, weight.data() + o * count);
+  }
+};
+
 template <class T>
 std::array<AxisTaps<opmath_t<T>>, 3> all_taps(const UpsampleGeometry& g) {
-  using Math = opmath_t<T>;
-  std::array<AxisTaps<Math>, 3> taps{AxisTaps<Math>(g, 0), AxisTaps<Math>(g, 1), AxisTaps<Math>(g, 2)};
-  for (AxisTaps<Math>& axis : taps) {
-    for (size_t i = 0; i < axis.weight.size(); ++i) {
-      Math& weight = axis.weight[i];
-      if (g.dims == 3 && axis.count == 2 && i % 2 == 0)
-        weight = 1 - static_cast<Math>(static_cast<T>(axis.weight[i + 1]));
-      weight = static_cast<Math>(static_cast<T>(weight));
-    }
-  }
-  return taps;
+  using Taps = AxisTaps<opmath_t<T>>;
+  return {Taps(TapRule<T>(g, 0)), Taps(TapRule<T>(g, 1)), Taps(TapRule<T>(g, 2))};
 }
 
 }  // namespace rush::functors

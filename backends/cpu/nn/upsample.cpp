@@ -144,7 +144,7 @@ struct BackwardLoop {
 class ByteTaps {
  public:
   ByteTaps(const UpsampleGeometry& g, int axis) {
-    const AxisTaps<double> taps(g, axis);
+    const AxisTaps<double> taps(functors::TapRule<double>(g, axis));
     count_ = taps.count;
     // Weights of elements that clamping to the border made the same are added before they are rounded.
     std::vector<double> merged(taps.weight.size(), 0.0);

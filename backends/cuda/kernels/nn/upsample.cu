@@ -1,6 +1,5 @@
 #include "core/ops/nn/upsample.h"
 
-#include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
 #include "backends/cuda/memory/scratch.h"
@@ -15,92 +14,139 @@ namespace {
 template <class Math>
 struct DeviceTaps {
   int count;
-  const int64_t* index;
-  const Math* weight;
+  int64_t inputs, outputs;
+  int64_t* index;
+  Math* weight;
   // For the backward pass: outputs [first[i], last[i]) depend on input element i.
-  const int64_t* first;
-  const int64_t* last;
+  int64_t *first, *last;
+
+  // The number of outputs whose last (`highest`) or first index is below `i`: neither falls from one to the next.
+  __device__ int64_t outputs_below(int64_t i, bool highest) const {
+    int64_t low = 0, high = outputs;
+    while (low < high) {
+      const int64_t middle = (low + high) / 2;
+      int64_t extreme = index[middle * count];
+      for (int k = 1; k < count; ++k) {
+        const int64_t next = index[middle * count + k];
+        extreme = highest ? std::max(extreme, next) : std::min(extreme, next);
+      }
+      (extreme < i ? low : high) = extreme < i ? middle + 1 : middle;
+    }
+    return low;
+  }
 };
 
-// The host makes the tables and copies them to the device in one copy. They are small: one entry for each position of
-// an axis.
+template <class T>
+struct FillTaps {
+  functors::TapRule<T> rule[3];
+  DeviceTaps<opmath_t<T>> taps[3];
+
+  __device__ void operator()(int64_t o) const {
+    int axis = 0;
+    while (o >= taps[axis].outputs) o -= taps[axis++].outputs;
+    const auto& to = taps[axis];
+    rule[axis](o, to.index + o * to.count, to.weight + o * to.count);
+  }
+};
+
 template <class Math>
+struct FillRanges {
+  DeviceTaps<Math> taps[3];
+
+  __device__ void operator()(int64_t i) const {
+    int axis = 0;
+    while (i >= taps[axis].inputs) i -= taps[axis++].inputs;
+    taps[axis].first[i] = taps[axis].outputs_below(i, true);
+    taps[axis].last[i] = taps[axis].outputs_below(i + 1, false);
+  }
+};
+
+// The device makes the tables: one entry for each position of an axis.
+template <class T>
 class TapTables {
  public:
-  TapTables(const UpsampleGeometry& g, const std::array<functors::AxisTaps<Math>, 3>& taps, bool with_ranges)
-      : bytes_(size_of(g, taps)), scratch_(bytes_.size()) {
-    size_t at = 0;
-    for (int axis = 0; axis < 3; ++axis) {
-      const auto& t = taps[static_cast<size_t>(axis)];
-      device[axis].count = t.count;
-      device[axis].index = append(t.index, at);
-      device[axis].weight = append(t.weight, at);
-      std::vector<int64_t> first(static_cast<size_t>(g.axis[axis].input), g.axis[axis].output);
-      std::vector<int64_t> last(static_cast<size_t>(g.axis[axis].input), 0);
-      if (with_ranges) {
-        for (size_t i = 0; i < t.index.size(); ++i) {
-          const auto o = static_cast<int64_t>(i) / t.count;
-          const auto to = static_cast<size_t>(t.index[i]);
-          first[to] = std::min(first[to], o);
-          last[to] = std::max(last[to], o + 1);
-        }
-      }
-      device[axis].first = append(first, at);
-      device[axis].last = append(last, at);
-    }
-    check_not_capturing("a copy of an interpolation's taps");
-    // From pageable memory: staged before the call returns.
-    RUSH_CUDA_CHECK(cudaMemcpyAsync(scratch_.data(), bytes_.data(), at, cudaMemcpyHostToDevice, current_stream()));
-  }
+  using Math = opmath_t<T>;
+  TapTables(const char* op, const UpsampleGeometry& g, bool with_ranges)
+      : TapTables(op, {{functors::TapRule<T>(g, 0), functors::TapRule<T>(g, 1), functors::TapRule<T>(g, 2)}, {}},
+                  with_ranges) {}
 
   DeviceTaps<Math> device[3];
 
  private:
-  static size_t size_of(const UpsampleGeometry& g, const std::array<functors::AxisTaps<Math>, 3>& taps) {
-    size_t total = 0;
-    for (size_t axis = 0; axis < 3; ++axis) {
-      total += taps[axis].index.size() * 16 + static_cast<size_t>(g.axis[axis].input) * 16 + 64;
+  TapTables(const char* op, FillTaps<T> fill, bool with_ranges) : scratch_(bytes_of(fill)) {
+    auto* at = scratch_.template as<int64_t>();  // an entry of any kind takes eight bytes
+    const auto take = [&](int64_t entries) {
+      at += entries;
+      return at - entries;
+    };
+    int64_t inputs = 0, outputs = 0;
+    for (int axis = 0; axis < 3; ++axis) {
+      const UpsampleAxis& a = fill.rule[axis].axis;
+      const int count = fill.rule[axis].count;
+      device[axis] = {count,
+                      a.input,
+                      a.output,
+                      take(a.output * count),
+                      reinterpret_cast<Math*>(take(a.output * count)),
+                      take(a.input),
+                      take(a.input)};
+      fill.taps[axis] = device[axis];
+      inputs += a.input;
+      outputs += a.output;
     }
-    return total;
+    for_each_index(op, outputs, fill);
+    if (with_ranges) for_each_index(op, inputs, FillRanges<Math>{device[0], device[1], device[2]});
   }
-  template <class T>
-  const T* append(const std::vector<T>& values, size_t& at) {
-    at = (at + 7) / 8 * 8;
-    if (!values.empty()) std::memcpy(bytes_.data() + at, values.data(), values.size() * sizeof(T));
-    const T* result = reinterpret_cast<const T*>(scratch_.template as<char>() + at);
-    at += values.size() * sizeof(T);
-    return result;
+  static size_t bytes_of(const FillTaps<T>& fill) {
+    int64_t entries = 0;
+    for (const functors::TapRule<T>& rule : fill.rule) entries += 2 * (rule.axis.output * rule.count + rule.axis.input);
+    return static_cast<size_t>(entries) * sizeof(int64_t);
   }
 
-  std::vector<char> bytes_;
   Scratch scratch_;
 };
 
 // The position of an element of a tensor laid out as outer x depth x height x width x inner.
 struct Place {
   int64_t outer, d, h, w, inner;
-  __device__ Place(const UpsampleGeometry& g, int64_t i, int64_t depth, int64_t height, int64_t width) {
-    inner = i % g.inner;
-    i /= g.inner;
-    w = i % width;
-    i /= width;
-    h = i % height;
-    i /= height;
-    d = i % depth;
-    outer = i / depth;
+};
+
+// Finds it from the element's number: Note [Division by multiplication].
+class Places {
+ public:
+  Places(const UpsampleGeometry& g, int64_t UpsampleAxis::*size)
+      : size_{g.inner, g.axis[2].*size, g.axis[1].*size, g.axis[0].*size} {
+    narrow_ = g.outer * size_[0] * size_[1] * size_[2] * size_[3] < int64_t{1} << 31;
+    for (int d = 0; narrow_ && d < 4; ++d) divider_[d] = Divider(static_cast<uint32_t>(size_[d]));
   }
+  __device__ Place operator()(int64_t i) const {
+    int64_t position[4];
+#pragma unroll
+    for (int d = 0; d < 4; ++d) {
+      const int64_t rest = narrow_ ? divider_[d].quotient(static_cast<uint32_t>(i)) : i / size_[d];
+      position[d] = i - rest * size_[d];
+      i = rest;
+    }
+    return {i, position[3], position[2], position[1], position[0]};
+  }
+
+ private:
+  int64_t size_[4];
+  Divider divider_[4];
+  bool narrow_;
 };
 
 // out = the sum over the taps of all three axes. Usually only some axes have more than one tap.
 template <class T, class Math>
 struct Gather {
   UpsampleGeometry g;
+  Places places;
   DeviceTaps<Math> depth, height, width;
   T* out;
   const T* in;
 
   __device__ void operator()(int64_t i) const {
-    const Place at(g, i, g.axis[0].output, g.axis[1].output, g.axis[2].output);
+    const Place at = places(i);
     Math sum = 0;
     for (int kd = 0; kd < depth.count; ++kd) {
       const int64_t plane = at.outer * g.axis[0].input + depth.index[at.d * depth.count + kd];
@@ -124,12 +170,13 @@ struct Gather {
 template <class T, class Math>
 struct Pick {
   UpsampleGeometry g;
+  Places places;
   DeviceTaps<Math> depth, height, width;
   T* out;
   const T* in;
 
   __device__ void operator()(int64_t i) const {
-    const Place at(g, i, g.axis[0].output, g.axis[1].output, g.axis[2].output);
+    const Place at = places(i);
     const int64_t row = (at.outer * g.axis[0].input + depth.index[at.d]) * g.axis[1].input + height.index[at.h];
     out[i] = in[(row * g.axis[2].input + width.index[at.w]) * g.inner + at.inner];
   }
@@ -139,6 +186,7 @@ struct Pick {
 template <class T, class Math>
 struct SumBack {
   UpsampleGeometry g;
+  Places places;
   DeviceTaps<Math> depth, height, width;
   T* grad_in;
   const T* grad_out;
@@ -152,7 +200,7 @@ struct SumBack {
     return sum;
   }
   __device__ void operator()(int64_t i) const {
-    const Place at(g, i, g.axis[0].input, g.axis[1].input, g.axis[2].input);
+    const Place at = places(i);
     Math sum = 0;
     for (int64_t d = depth.first[at.d]; d < depth.last[at.d]; ++d) {
       const Math of_depth = weight_of(depth, d, at.d);
@@ -175,10 +223,10 @@ struct NearestLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, const UpsampleGeometry& g) {
     using Math = std::conditional_t<std::is_same_v<T, double>, double, float>;
-    const TapTables<Math> tables(g, functors::all_taps<Math>(g), false);
+    const TapTables<Math> tables("upsample", g, false);
     for_each_index("upsample", output.numel(),
-                   Pick<T, Math>{g, tables.device[0], tables.device[1], tables.device[2], output.data_ptr<T>(),
-                                 input.data_ptr<T>()});
+                   Pick<T, Math>{g, Places(g, &UpsampleAxis::output), tables.device[0], tables.device[1],
+                                 tables.device[2], output.data_ptr<T>(), input.data_ptr<T>()});
   }
 };
 
@@ -186,10 +234,10 @@ struct SmoothLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, const UpsampleGeometry& g) {
     using Math = opmath_t<T>;
-    const TapTables<Math> tables(g, functors::all_taps<T>(g), false);
+    const TapTables<T> tables("upsample", g, false);
     for_each_index("upsample", output.numel(),
-                   Gather<T, Math>{g, tables.device[0], tables.device[1], tables.device[2], output.data_ptr<T>(),
-                                   input.data_ptr<T>()});
+                   Gather<T, Math>{g, Places(g, &UpsampleAxis::output), tables.device[0], tables.device[1],
+                                   tables.device[2], output.data_ptr<T>(), input.data_ptr<T>()});
   }
 };
 
@@ -197,10 +245,10 @@ struct BackwardLoop {
   template <class T>
   static void run(const Tensor& grad_input, const Tensor& grad_output, const UpsampleGeometry& g) {
     using Math = opmath_t<T>;
-    const TapTables<Math> tables(g, functors::all_taps<T>(g), true);
+    const TapTables<T> tables("upsample_backward", g, true);
     for_each_index("upsample_backward", grad_input.numel(),
-                   SumBack<T, Math>{g, tables.device[0], tables.device[1], tables.device[2], grad_input.data_ptr<T>(),
-                                    grad_output.data_ptr<T>()});
+                   SumBack<T, Math>{g, Places(g, &UpsampleAxis::input), tables.device[0], tables.device[1],
+                                    tables.device[2], grad_input.data_ptr<T>(), grad_output.data_ptr<T>()});
   }
 };
 
