@@ -73,6 +73,12 @@ TEST_CASE("a replay does what the calls did" * doctest::skip(nothing_is_cached()
   check_replays(x, [](const Tensor& t) { return t.narrow(1, 3, 50).t().contiguous().flip({0}); });
   const Tensor image = randn({2, 3, 16, 16}, on_gpu()), kernel = randn({4, 3, 3, 3}, on_gpu());
   check_replays(image, [&](const Tensor& t) { return F::max_pool2d(conv2d(t, kernel), F::MaxPool2dFuncOptions(2)); });
+  check_replays(image, [](const Tensor& t) { return upsample_bicubic2d(t, {24, 40}, false); });
+  const Tensor grid = rand({2, 5, 7, 2}, on_gpu()) * 2 - 1;
+  check_replays(image, [&](const Tensor& t) {
+    const Tensor leaf = t.detach().requires_grad_();
+    return autograd::grad({grid_sampler(leaf, grid, 0, 0, false).exp()}, {leaf}, {ones({2, 3, 5, 7}, on_gpu())})[0];
+  });
 }
 
 TEST_CASE("kernels find errors in a replay too" * doctest::skip(nothing_is_cached())) {
