@@ -9,10 +9,10 @@
 namespace rush::cuda {
 
 // Note [How a scan runs on the GPU]
-// A warp scans a line of the last dimension, 32 elements at a time. In other dimensions a thread scans a line, and
-// neighbouring threads have neighbouring lines. If there are few lines, each is split into chunks: one pass computes
-// the total of every chunk, a second one scans the totals, and a third one scans each chunk, starting with the totals
-// before it. The chunks depend on the shape and the device alone, so results repeat.
+// A warp scans a line of the last dimension, kEach elements of each thread at a time. In other dimensions a thread
+// scans a line, and neighbouring threads have neighbouring lines. If there are few lines, each is split into chunks:
+// one pass computes the total of every chunk, a second one scans the totals, and a third one scans each chunk, starting
+// with the totals before it. The chunks depend on the shape and the device alone, so results repeat.
 enum class ScanPhase { Totals, Prefixes, Elements };
 
 // F is a reduction's functor, and may have take(acc, x, i) with the element's index in the line. In combine(a, b), a
@@ -29,6 +29,10 @@ struct Scan {
 
   __device__ int64_t start(int64_t line) const {
     return line / shape.inner * shape.size * shape.inner + line % shape.inner;
+  }
+  // What is combined before a chunk: the prefixes of the line's totals are known when its elements are scanned.
+  __device__ Acc before(const Acc* totals, int64_t chunk, ScanPhase phase) const {
+    return phase == ScanPhase::Elements && chunk > 0 ? totals[chunk - 1] : f.identity();
   }
   __device__ Acc take(const Acc& acc, const T& value, int64_t i) const {
     using In = typename F::In;
@@ -54,32 +58,47 @@ __device__ typename F::Acc scan_warp(const F& f, typename F::Acc acc) {
 template <class T, class F, class Sink>
 __global__ void __launch_bounds__(kThreads) scan_by_warps(Scan<T, F, Sink> s, int64_t tasks, ScanPhase phase) {
   using Acc = typename F::Acc;
-  const int64_t task = static_cast<int64_t>(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int64_t task = static_cast<int64_t>(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
   if (task >= tasks) return;
-  Acc carry = s.f.identity();
-  if (phase == ScanPhase::Prefixes) {
-    Acc* totals = s.totals + task * s.chunks;
-    for (int64_t first = 0; first < s.chunks; first += 32) {
-      const int64_t i = first + lane;
-      const Acc all = s.f.combine(carry, scan_warp(s.f, i < s.chunks ? totals[i] : s.f.identity()));
-      const Acc before = shuffle_up(all, 1);
-      if (i < s.chunks) totals[i] = lane == 0 ? carry : before;
-      carry = shuffle_from(all, 31);
+  // The totals of a line's chunks are a line themselves.
+  const bool of_totals = phase == ScanPhase::Prefixes;
+  const int64_t line = of_totals ? task : task / s.chunks, chunk = of_totals ? 0 : task % s.chunks;
+  const int64_t start = s.start(line), begin = chunk * s.chunk;
+  const int64_t end = of_totals ? s.chunks : std::min<int64_t>(s.shape.size, begin + s.chunk);
+  Acc* totals = s.totals + line * s.chunks;
+  Acc carry = s.before(totals, chunk, phase);
+  constexpr int kEach = 4;
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  for (int64_t first = begin; first < end; first += 32 * kEach) {
+    const int64_t own = first + lane * kEach;
+    T values[kEach];  // all on their way from memory at a time
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+      if (own + k < end && !of_totals) values[k] = s.x[start + own + k];
     }
-    return;
+    Acc upto[kEach];
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+      upto[k] = k == 0 ? s.f.identity() : upto[k - 1];
+      const int64_t i = own + k;
+      if (i < end) upto[k] = of_totals ? s.f.combine(upto[k], totals[i]) : s.take(upto[k], values[k], i);
+    }
+    const Acc all = s.f.combine(carry, scan_warp(s.f, upto[kEach - 1]));
+    Acc before = shuffle_up(all, 1);
+    if (lane == 0) before = carry;
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+      if (own + k >= end || phase == ScanPhase::Totals) break;
+      const Acc acc = s.f.combine(before, upto[k]);
+      if (of_totals) {
+        totals[own + k] = acc;
+      } else {
+        s.sink(start + own + k, acc);
+      }
+    }
+    carry = shuffle_from(all, 31);
   }
-  const int64_t line = task / s.chunks, begin = task % s.chunks * s.chunk, start = s.start(line);
-  const int64_t end = std::min<int64_t>(s.shape.size, begin + s.chunk);
-  if (phase == ScanPhase::Elements && s.chunks > 1) carry = s.totals[task];
-  for (int64_t first = begin; first < end; first += 32) {
-    const int64_t i = first + lane;
-    Acc acc = s.f.identity();
-    if (i < end) acc = s.take(acc, s.x[start + i], i);
-    acc = s.f.combine(carry, scan_warp(s.f, acc));
-    if (phase == ScanPhase::Elements && i < end) s.sink(start + i, acc);
-    carry = shuffle_from(acc, 31);
-  }
-  if (phase == ScanPhase::Totals && lane == 0) s.totals[task] = carry;
+  if (phase == ScanPhase::Totals && lane == 0) totals[chunk] = carry;
 }
 
 template <class T, class F, class Sink>
@@ -90,18 +109,14 @@ __global__ void __launch_bounds__(kThreads) scan_by_threads(Scan<T, F, Sink> s, 
   Acc acc = s.f.identity();
   if (phase == ScanPhase::Prefixes) {
     Acc* totals = s.totals + task * s.chunks;
-    for (int64_t c = 0; c < s.chunks; ++c) {
-      const Acc total = totals[c];
-      totals[c] = acc;
-      acc = s.f.combine(acc, total);
-    }
+    for (int64_t c = 0; c < s.chunks; ++c) totals[c] = acc = s.f.combine(acc, totals[c]);
     return;
   }
   // Neighbouring threads get neighbouring lines.
   const int64_t inner = task % s.shape.inner, rest = task / s.shape.inner;
   const int64_t chunk = rest % s.chunks, line = rest / s.chunks * s.shape.inner + inner, start = s.start(line);
   const int64_t end = std::min<int64_t>(s.shape.size, (chunk + 1) * s.chunk);
-  if (phase == ScanPhase::Elements && s.chunks > 1) acc = s.totals[line * s.chunks + chunk];
+  acc = s.before(s.totals + line * s.chunks, chunk, phase);
   for (int64_t i = chunk * s.chunk; i < end; ++i) {
     const int64_t at = start + i * s.shape.inner;
     acc = s.take(acc, s.x[at], i);
