@@ -11,8 +11,8 @@ namespace rush::cuda {
 inline constexpr int64_t kNoOffset = std::numeric_limits<int64_t>::min();
 
 // Slices of a tensor and the values for them. Value (o, j, i) of (outer, n, inner) goes to the element at
-// outer.offset(o) + offset(j) + inner.offset(i); there is one for each, or one for all, or one for each `taps`
-// neighbouring offsets, which add what it is times their weights (n, in opmath_t).
+// outer.offset(o) + offset(j) + inner.offset(i); there is one for each, or one for all, or one for 2^shift
+// neighbouring offsets, where it counts times their weights (n, in opmath_t).
 struct ScatterPlan {
   void* to;
   Positions outer, inner;
@@ -21,7 +21,7 @@ struct ScatterPlan {
   const void* values;
   bool one_value;
   Positions starts = {};  // what offsets[j] counts from; nothing unless every element has its own index
-  int64_t taps = 1;
+  int shift = 0;
   const void* weights = nullptr;
 
   int64_t count() const { return outer.count * n * inner.count; }

@@ -52,7 +52,7 @@ struct SortedScatter {
     if (sorted) return sorted[p];
     const T* values = static_cast<const T*>(plan.values);
     if (plan.weights) {
-      const int64_t j = order[p], row = o * (plan.n / plan.taps) + j / plan.taps;
+      const int64_t j = order[p], row = o * (plan.n >> plan.shift) + (j >> plan.shift);
       return static_cast<Math>(values[row * plan.inner.count + i]) * static_cast<const Math*>(plan.weights)[j];
     }
     return static_cast<Math>(plan.one_value ? *values : values[(o * plan.n + order[p]) * plan.inner.count + i]);

@@ -2,6 +2,8 @@
 // get, sorted by pixel, so that results repeat.
 #include "backends/functors/grid_sampler.h"
 
+#include <bit>
+
 #include "backends/cuda/kernels/index/sorted_scatter.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
@@ -104,7 +106,8 @@ void input_gradient(const Tensor& grad_input, const Tensor& grad_output, const T
   ScatterPlan plan{grad_input.data_ptr(), {}, {}, offsets.as<const int64_t>(), n, by_channel.data_ptr(), false};
   plan.outer.append(op, {g.channels, g.plane(), 0});
   plan.outer.prepare();
-  plan.taps = Pixels::kCount;
+  static_assert(std::has_single_bit(unsigned{Pixels::kCount}));
+  plan.shift = std::countr_zero(unsigned{Pixels::kCount});
   plan.weights = weights.data();
   scatter_combined(op, grad_input.scalar_type(), plan, grad_input.numel(), IndexWrite::Add);
 }
