@@ -13,7 +13,8 @@ namespace cpu {
 // clang-format off
 #define RUSH_FORALL_CPU_FAMILIES(X)                                                                                    \
   X(register_amp) X(register_batch_norm) X(register_activation) X(register_binary) X(register_conv)                    \
-  X(register_conv_transpose) X(register_conv_weight) X(register_compare) X(register_distance)                          \
+  X(register_conv_transpose) X(register_conv_weight) X(register_compare) X(register_cross)                            \
+  X(register_distance)                                                                                                 \
   X(register_embedding_bag) X(register_grid_sampler) X(register_sparse) X(register_im2col)                             \
   X(register_linalg_cholesky) X(register_linalg_eig)                                                                   \
   X(register_linalg_eigh) X(register_linalg_lu) X(register_linalg_qr) X(register_linalg_svd) X(register_attention)     \

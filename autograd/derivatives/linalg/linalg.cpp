@@ -161,9 +161,22 @@ struct LinalgMatrixExpBackward final : Node {
   }
 };
 
+// <g, da x b> = <b x g, da>.
+struct LinalgCrossBackward final : Node {
+  Saved a, b;
+  int64_t dim = -1;
+  RUSH_SAVED(a, b)
+  auto saved_arguments() { return std::tie(a, b, dim); }
+  Tensors apply(const Tensors& g) override {
+    return {needs(0) ? ops::linalg_cross(b.get().conj(), g[0], dim) : Tensor(),
+            needs(1) ? ops::linalg_cross(g[0], a.get().conj(), dim) : Tensor()};
+  }
+};
+
 }  // namespace
 
 void register_linalg_derivatives(Registry& r) {
+  derive<ops::linalg_cross, LinalgCrossBackward>(r);
   derive<ops::linalg_det, LinalgDetBackward>(r);
   derive<ops::linalg_inv, LinalgInvBackward>(r);
   derive<ops::linalg_solve, LinalgSolveBackward>(r);

@@ -2,6 +2,7 @@
 #pragma once
 #include "core/dispatch/kernel.h"
 #include "core/dispatch/op.h"
+#include "core/ops/reduce/along_dim.h"
 
 namespace rush {
 
@@ -121,6 +122,9 @@ inline constinit Kernel<void(const Tensor& c, const Tensor& a, const Tensor& b, 
 // c = a b + bias, likewise, for a batch of one and a bias (m) without gaps.
 inline constinit Kernel<void(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias)> gemm_bias{
     "gemm_bias"};
+// out = a x b along the middle dimension, of size 3, of row-major tensors of one dtype that are seen as `shape`.
+inline constinit Kernel<void(const Tensor& out, const Tensor& a, const Tensor& b, const AlongDim& shape)> cross{
+    "linalg_cross"};
 }  // namespace kernels
 
 }  // namespace rush

@@ -15,14 +15,22 @@ namespace native {
 
 static Tensor vdot(const Tensor& self, const Tensor& other) { return self.conj().dot(other); }
 
-// c_i = a_(i+1) b_(i+2) - a_(i+2) b_(i+1), counted modulo 3.
 static Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
   RUSH_CHECK_VALUE(self.dim() == other.dim(), "linalg_cross: expected tensors of as many dimensions, got shapes ",
                    self.sizes(), " and ", other.sizes());
   RUSH_CHECK_VALUE(self.size(dim) == 3 && other.size(dim) == 3, "linalg_cross: dimension ", dim,
                    " must have size 3 in both, got shapes ", self.sizes(), " and ", other.sizes());
-  const Tensor a = cat({self, self.narrow(dim, 0, 2)}, dim), b = cat({other, other.narrow(dim, 0, 2)}, dim);
-  return (a.narrow(dim, 1, 3) * b.narrow(dim, 2, 3)).addcmul(a.narrow(dim, 2, 3), b.narrow(dim, 1, 3), -1);
+  RUSH_CHECK_VALUE(self.device() == other.device(), "linalg_cross: expected tensors on one device, got ", self.device(),
+                   " and ", other.device());
+  const DimVector sizes = broadcast_shapes(self.sizes(), other.sizes(), "linalg_cross");
+  const ScalarType dtype = result_type({self, other});
+  const Tensor out = detail::empty_contiguous(sizes, dtype, self.device());
+  const auto prepared = [&](const Tensor& x) { return x.to(dtype).expand(sizes).contiguous(); };
+  if (out.numel() > 0) {
+    const AlongDim shape(sizes, wrap_dim(dim, out.dim(), "linalg_cross"));
+    kernels::cross(out.device().type, out, prepared(self), prepared(other), shape);
+  }
+  return out;
 }
 
 static Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim) {
@@ -189,7 +197,7 @@ static Tensor matmul(const Tensor& self, const Tensor& other) {
 
 void register_product_ops(Registry& r) {
   r.composite(ops::vdot, native::vdot);
-  r.composite(ops::linalg_cross, native::linalg_cross);
+  r.native(ops::linalg_cross, native::linalg_cross);
   r.composite(ops::cross, native::cross);
   r.composite(ops::outer, native::outer);
   r.composite(ops::ger, native::outer);

@@ -117,6 +117,20 @@ TEST_CASE("cross") {
               values(cross(whole({2, 3}, kFloat64, 1)[0], tensor({1., 2., 3.}, kFloat64))));
   check_equal(cross(x.view({1, 3}).t(), y.view({1, 3}).t()), {0, 0, 1});
   check_gradients([](const Tensors& t) { return Tensors{cross(t[0], t[1], 1)}; }, {leaf({2, 3}), leaf({1, 3}, 5)});
+  check_gradients([](const Tensors& t) { return Tensors{linalg_cross(t[0], t[1], 1)}; },
+                  {leaf({2, 3, 4}), leaf({4, 3, 2}, 5).detach().transpose(0, 2).requires_grad_()});
+  // The inner dimension of three and others, of every kind of number, in tensors of two dtypes, and of none.
+  for (const ScalarType dtype : {kFloat64, kFloat32, kBFloat16, kInt64, kUInt8, kComplex128}) {
+    const Tensor a = whole({5, 3, 7}, kFloat64, 1).to(dtype), b = whole({5, 3, 7}, kFloat64, 2).to(dtype);
+    const auto part = [](const Tensor& t, int64_t i) { return t.select(1, i % 3); };
+    const Tensor c = linalg_cross(a, b, 1), rows = linalg_cross(a.transpose(1, 2), b.transpose(1, 2));
+    for (int64_t i = 0; i < 3; ++i) {
+      CHECK(part(c, i).equal(part(a, i + 1) * part(b, i + 2) - part(a, i + 2) * part(b, i + 1)));
+    }
+    CHECK(rows.transpose(1, 2).equal(c));
+  }
+  CHECK(linalg_cross(ones({3}, kInt64), ones({3})).scalar_type() == kFloat32);
+  CHECK(linalg_cross(ones({0, 3}), ones({3, 3}).narrow(0, 0, 1)).sizes() == IntArrayRef({0, 3}));
   CHECK_THROWS_AS(cross(ones({2}), ones({2})), ValueError);
   CHECK_THROWS_AS(linalg_cross(ones({3, 2}), ones({3, 2})), ValueError);
   CHECK_THROWS_AS(linalg_cross(ones({3}), ones({1, 3})), ValueError);
