@@ -46,9 +46,7 @@ class RnnCall {
  public:
   RnnCall(const RecurrentLayers& layers, const RecurrentInput& input)
       : layers_(layers), dtype_(input.data.scalar_type()), device_(input.data.device()), batch_(input.batch()) {
-    RUSH_CUDA_CHECK(cudnnSetDropoutDescriptor(dropout_, dnn_.handle(), 0, nullptr, 0, 0));
-    if (!keeps_weights_on_chip(input) || describe_layers(CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H) != CUDNN_STATUS_SUCCESS)
-      RUSH_CUDA_CHECK(describe_layers(CUDNN_RNN_ALGO_STANDARD));
+    describe_layers();
     describe_sequences(input);
   }
 
@@ -109,22 +107,16 @@ class RnnCall {
     const void *matrix, *bias;
   };
 
-  // Whether all steps may be one kernel that keeps the weights: what cuDNN takes in both passes, as PyTorch knows it.
-  bool keeps_weights_on_chip(const RecurrentInput& input) const {
-    const bool plain = layers_.mode == RecurrentMode::Relu || layers_.mode == RecurrentMode::Tanh;
-    return input.batch_sizes.empty() && layers_.projection == 0 && dtype_ != kFloat64 &&
-           layers_.hidden_size <= (plain ? 256 : 128);
-  }
-
-  cudnnStatus_t describe_layers(cudnnRNNAlgo_t algorithm) const {
+  void describe_layers() {
+    RUSH_CUDA_CHECK(cudnnSetDropoutDescriptor(dropout_, dnn_.handle(), 0, nullptr, 0, 0));
     const cudnnDataType_t type = dnn_type(dtype_);
-    return cudnnSetRNNDescriptor_v8(rnn_, algorithm, static_cast<cudnnRNNMode_t>(layers_.mode),
-                                    layers_.biases ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_NO_BIAS,
-                                    layers_.bidirectional ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
-                                    CUDNN_LINEAR_INPUT, type, dtype_ == kFloat64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT,
-                                    math_type(dtype_), as_int(layers_.input_size), as_int(layers_.hidden_size),
-                                    as_int(layers_.output_size()), as_int(layers_.layers), dropout_,
-                                    CUDNN_RNN_PADDED_IO_DISABLED);
+    RUSH_CUDA_CHECK(
+        cudnnSetRNNDescriptor_v8(rnn_, CUDNN_RNN_ALGO_STANDARD, static_cast<cudnnRNNMode_t>(layers_.mode),
+                                 layers_.biases ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_NO_BIAS,
+                                 layers_.bidirectional ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
+                                 type, dtype_ == kFloat64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT, math_type(dtype_),
+                                 as_int(layers_.input_size), as_int(layers_.hidden_size), as_int(layers_.output_size()),
+                                 as_int(layers_.layers), dropout_, CUDNN_RNN_PADDED_IO_DISABLED));
   }
 
   void describe_sequences(const RecurrentInput& input) {
