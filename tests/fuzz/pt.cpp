@@ -30,7 +30,7 @@ std::vector<std::string> seeds() {
   std::vector<std::string> pickles;
   for (const rush::Tensor& first : {rush::ones({2, 3}), rush::ones({6}), rush::ones({3, 2}).t()}) {
     rush::io::save_pt(file_path(), {{"w", first}, {"b", rush::zeros({4}, rush::kBool)}});
-    rush::io::ZipReader archive(file_path());
+    rush::io::ZipReader archive(file_path(), "a file of torch.save");
     const auto source = archive.open(0);
     pickles.emplace_back(source->left(), '\0');
     source->read(pickles.back().data(), pickles.back().size());
