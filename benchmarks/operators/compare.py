@@ -25,11 +25,10 @@ import tempfile
 import table
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "peers"))
+from beside_torch import Failure, as_time, require_torch  # noqa: E402
+
 BLOCK = 100
-
-
-class Failure(Exception):
-    """Ends the program with its text as one line."""
 
 
 class Side:
@@ -105,13 +104,6 @@ class Row:
 WIDTH = 56
 
 
-def as_time(seconds):
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.4g} {unit}"
-    return f"{seconds * 1e9:.4g} ns"
-
-
 def measure(rows, ours, theirs):
     for start in range(0, len(rows), BLOCK):
         block = rows[start : start + BLOCK]
@@ -162,16 +154,6 @@ def parse():
     if arguments.threads < 1 or arguments.seconds <= 0:
         parser.error("--threads and --seconds must be positive")
     return arguments
-
-
-def require_torch(python):
-    try:
-        found = subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0
-    except OSError:
-        found = False
-    if not found:
-        advice = "name a Python that has it with --peer-python or RUSH_PEER_PYTHON"
-        raise Failure(f"there is no PyTorch for {python}: {advice}")
 
 
 def write(path, text):

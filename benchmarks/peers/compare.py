@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 
+from beside_torch import Failure, as_time, require_torch
+
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -76,10 +78,6 @@ FIRST_STEP_ON_A_GPU = Rule(FIRST_STEP.pattern, peer="first_step", bar=0.2, alone
 
 def rule_of(name):
     return next((rule for rule in RULES if rule.pattern.fullmatch(name)), None)
-
-
-class Failure(Exception):
-    """Ends the program with its text as one line."""
 
 
 # ---- ours
@@ -248,13 +246,6 @@ class Row:
             yield self.name + ", memory", *peaks, lambda size: f"{size / 2**30:.2f} GiB", 1.0
 
 
-def as_time(seconds):
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.4g} {unit}"
-    return f"{seconds * 1e9:.4g} ns"
-
-
 def groups_of(rows):
     """Rows that are measured together: all of a rule, unless they are to be alone."""
     groups = {}
@@ -332,15 +323,6 @@ def first_step_commands(arguments, gpu):
     ours += ["--out_dir", ""]
     theirs = [arguments.peer_python, HERE / "first_step_torch.py", device, batch, length]
     return [[str(each) for each in command] for command in (ours, theirs)]
-
-
-def require_torch(python):
-    try:
-        found = subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0
-    except OSError:
-        found = False
-    if not found:
-        raise Failure(f"there is no PyTorch for {python}: name a Python that has it with --peer-python or RUSH_PEER_PYTHON")
 
 
 def run(arguments):
