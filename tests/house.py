@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the layout that docs/design.md promises: which room includes which, how many files a folder has, and that CUDA
-and Eigen are named where they belong. usage: house.py ROOT"""
+"""Checks the layout that docs/design.md promises: which room includes which, how many files a folder has, that CUDA
+and Eigen are named where they belong, and that helpers of tests, which are compiled several at a time, have names of their
+own in their folder. usage: house.py ROOT"""
 import collections
 import pathlib
 import re
@@ -16,16 +17,29 @@ MAY_INCLUDE = {
     "optim": {"core", "backends", "autograd", "nn", "optim"},
 }
 SOURCES = {".h", ".cpp", ".cu", ".inc"}
+# Of these folders of tests every source is a program or a library by itself.
+COMPILED_ALONE = re.compile(r"tests/(conformance|debug|distributed|fuzz|labs|outside|package|programs|torch_programs)\b")
+HELPER = re.compile(
+    r"(?:struct|class|enum(?: class)?) (?P<type>\w+)"
+    r"|(?:inline |static )?(?:constexpr|const) [^(=]*?\b(?P<constant>\w+)(?:\[\w*\])? ?[={]"
+    r"|[\w:][\w:<>,&* ]*[ &*](?P<function>\w+\([^;]*\)) ?(?:noexcept )?\{")
 MAY_NAME_CUDA = {"core/device/device_type.h"}  # beside backends/
 
 problems = []
 counts = collections.Counter()
+helpers = collections.defaultdict(set)  # the tests that define it, by folder and name
 for room in [*MAY_INCLUDE, "tests", "examples", "benchmarks", "docs", "tools", "compat"]:
     for file in sorted((ROOT / room).rglob("*")):
         if not file.is_file() or "__pycache__" in file.parts:
             continue
         name = file.relative_to(ROOT).as_posix()
         counts[name.rpartition("/")[0]] += 1
+        if room == "tests" and file.suffix == ".cpp" and not COMPILED_ALONE.match(name):
+            for line in file.read_text().splitlines():
+                helper = HELPER.match(line)
+                if helper:  # of a function, overloads may share a name: its parameters' types count, their names do not
+                    defined = re.sub(r" ?\b\w+(?=[,)])", "", helper[helper.lastgroup])
+                    helpers[name.rpartition("/")[0], defined].add(file.name)
         if room not in MAY_INCLUDE or file.suffix not in SOURCES:
             continue
         for number, line in enumerate(file.read_text().splitlines(), 1):
@@ -40,5 +54,7 @@ for room in [*MAY_INCLUDE, "tests", "examples", "benchmarks", "docs", "tools", "
             if room != "backends" and name not in MAY_NAME_CUDA and re.search("cuda", code, re.IGNORECASE):
                 problems.append(f"{name}:{number}: CUDA is named outside of its facade: {line.strip()}")
 problems += [f"{folder}: {count} files, more than {MOST_FILES}" for folder, count in counts.items() if count > MOST_FILES]
+problems += [f"{folder}: {' and '.join(sorted(files))} both define {helper}"
+             for (folder, helper), files in helpers.items() if len(files) > 1]
 print("\n".join(problems) or f"{sum(counts.values())} files in {len(counts)} folders, at most {max(counts.values())} in one")
 sys.exit(bool(problems))

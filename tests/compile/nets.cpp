@@ -9,7 +9,7 @@ using namespace rush;
 
 namespace {
 
-constexpr size_t kSteps = 5;
+constexpr size_t kCompiledSteps = 5;
 
 // Losses of a few steps, and what they leave in the net.
 std::vector<Tensor> train_workload(const std::string& name, bool is_compiled, double memory_budget = 1) {
@@ -19,7 +19,7 @@ std::vector<Tensor> train_workload(const std::string& name, bool is_compiled, do
   auto compiled =
       compile([&](const Tensor& x, const Tensor& y) { return step(x, y); }, {.memory_budget = memory_budget});
   std::vector<Tensor> results;
-  for (size_t i = 0; i < kSteps; ++i) {
+  for (size_t i = 0; i < kCompiledSteps; ++i) {
     const Tensor loss = is_compiled ? compiled(workload.x, workload.y) : step(workload.x, workload.y);
     results.push_back(loss.detach().clone());
   }
@@ -46,14 +46,14 @@ TEST_CASE("nets train as they do without the compiler") {
     const std::vector<Tensor> a = train_workload(name, true), b = train_workload(name, false),
                               within_budget = train_workload(name, true, 0);
     REQUIRE(a.size() == b.size());
-    const size_t compared = a[0].device().is_cpu() ? a.size() : kSteps;
+    const size_t compared = a[0].device().is_cpu() ? a.size() : kCompiledSteps;
     for (size_t i = 0; i < compared; ++i) {
       CAPTURE(i);
       CHECK(is_same(a[i], b[i]));
       CHECK(is_same(within_budget[i], b[i]));
     }
     CHECK(a[0].isfinite().all().item<bool>());
-    CHECK_FALSE(a[0].equal(a[kSteps - 1]));
+    CHECK_FALSE(a[0].equal(a[kCompiledSteps - 1]));
   }
   globalContext().setDeterministicAlgorithms(false);
 }

@@ -44,7 +44,7 @@ Subject resized(const F::InterpolateFuncOptions& options) {
     return F::interpolate(in[0], F::InterpolateFuncOptions(options).antialias(true));
   });
 }
-F::InterpolateFuncOptions to_size(std::vector<int64_t> size) {
+F::InterpolateFuncOptions interpolate_to(std::vector<int64_t> size) {
   return F::InterpolateFuncOptions().size(std::move(size));
 }
 
@@ -131,7 +131,7 @@ const FixtureCases kRareLayerFixtures = {
      }},
     {"antialiased bilinear",
      [](auto&) {
-       return resized(to_size({3, 8}).mode(kBilinear));
+       return resized(interpolate_to({3, 8}).mode(kBilinear));
      }},
     {"antialiased bilinear by factor",
      [](auto&) {
@@ -139,11 +139,11 @@ const FixtureCases kRareLayerFixtures = {
      }},
     {"antialiased bicubic",
      [](auto&) {
-       return resized(to_size({4, 7}).mode(kBicubic));
+       return resized(interpolate_to({4, 7}).mode(kBicubic));
      }},
     {"antialiased bicubic aligned",
      [](auto&) {
-       return resized(to_size({3, 2}).mode(kBicubic).align_corners(true));
+       return resized(interpolate_to({3, 2}).mode(kBicubic).align_corners(true));
      }},
     {"grid_sample", [](auto&) { return sampled({}); }},
     {"grid_sample of the border",
@@ -264,8 +264,8 @@ TEST_CASE("rare layers check what they get") {
   CHECK_THROWS_AS(ChannelShuffle(3)(x), ValueError);
   CHECK_THROWS_AS(GaussianNLLLoss()(ones({2}), ones({2}), -ones({2})), ValueError);
   CHECK_THROWS_AS(GaussianNLLLoss()(ones({2, 3}), ones({2, 3}), ones({3, 3})), ValueError);
-  CHECK_THROWS_AS(F::interpolate(x, F::InterpolateFuncOptions(to_size({2, 2})).antialias(true)), ValueError);
-  CHECK_THROWS_AS(F::interpolate(x[0], F::InterpolateFuncOptions(to_size({2})).mode(kLinear).antialias(true)),
+  CHECK_THROWS_AS(F::interpolate(x, F::InterpolateFuncOptions(interpolate_to({2, 2})).antialias(true)), ValueError);
+  CHECK_THROWS_AS(F::interpolate(x[0], F::InterpolateFuncOptions(interpolate_to({2})).mode(kLinear).antialias(true)),
                   ValueError);
   CHECK_THROWS_AS(
       F::grid_sample(ones({1, 1, 2, 2, 2}), ones({1, 1, 1, 1, 3}), F::GridSampleFuncOptions().mode(kBicubic)),
