@@ -1,9 +1,12 @@
-// Vec: as many floats as a vector register holds, with the arithmetic and the functions that functors use.
+// Vec and DoubleVec: as many floats or doubles as a vector register holds, with the arithmetic and the functions that
+// functors use.
 #pragma once
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "core/macros.h"
 
@@ -11,10 +14,11 @@ namespace rush::cpu {
 
 // Note [Vectors of floats]
 // GCC and clang turn arithmetic on their vector types into single instructions of the CPU that they compile for: on
-// AVX-512 16 floats, on AVX 8, elsewhere 4. The C library's exp and its like take one number, so those that neural
-// networks spend their time in are here (Vec's functions below) as polynomials, accurate to a few units in the last
-// place, infinities, NaN and subnormal results included. A number's result does not depend on where in a tensor it
-// stands: the end of a loop runs in a padded register, never as scalar code.
+// AVX-512 16 floats, on AVX 8, elsewhere 4, and half as many doubles. The C library's exp and its like take one number,
+// so those that neural networks spend their time in are here (Vec's functions below) as polynomials, accurate to a few
+// units in the last place, infinities, NaN and subnormal results included. Those of doubles are glibc's own vector
+// functions, see double_vec_math.h. A number's result does not depend on where in a tensor it stands: the end of a loop
+// runs in a padded register, never as scalar code.
 #if defined(__AVX512F__)
 inline constexpr int kVectorBytes = 64;
 #elif defined(__AVX__)
@@ -23,11 +27,13 @@ inline constexpr int kVectorBytes = 32;
 inline constexpr int kVectorBytes = 16;
 #endif
 
-class Vec {
+template <class T>
+class VecOf {
  public:
-  static constexpr int kSize = kVectorBytes / sizeof(float);
-  typedef float Floats __attribute__((vector_size(kVectorBytes)));
-  typedef int32_t Ints __attribute__((vector_size(kVectorBytes)));
+  static constexpr int kSize = kVectorBytes / sizeof(T);
+  using Bits = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  typedef T Floats __attribute__((vector_size(kVectorBytes)));
+  typedef Bits Ints __attribute__((vector_size(kVectorBytes)));
   // All bits of a lane set where a comparison holds.
   struct Mask {
     Ints lanes;
@@ -51,50 +57,63 @@ class Vec {
     }
   };
 
-  Vec() = default;
-  Vec(Floats lanes) : lanes_(lanes) {}
+  VecOf() = default;
+  VecOf(Floats lanes) : lanes_(lanes) {}
   // The same number in every lane. Subtracting zero keeps -0.
-  explicit Vec(float value) : lanes_(value - Floats{}) {}
-  explicit Vec(double value) : Vec(static_cast<float>(value)) {}
-  explicit Vec(int value) : Vec(static_cast<float>(value)) {}
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  explicit VecOf(Number value) : lanes_(static_cast<T>(value) - Floats{}) {}
 
-  static Vec load(const float* from) {
-    Vec v;
+  static VecOf load(const T* from) {
+    VecOf v;
     std::memcpy(&v.lanes_, from, sizeof(Floats));
     return v;
   }
-  void store(float* to) const { std::memcpy(to, &lanes_, sizeof(Floats)); }
+  void store(T* to) const { std::memcpy(to, &lanes_, sizeof(Floats)); }
   Floats lanes() const { return lanes_; }
   Ints bits() const { return std::bit_cast<Ints>(lanes_); }
-  static Vec from_bits(Ints bits) { return Vec(std::bit_cast<Floats>(bits)); }
+  static VecOf from_bits(Ints bits) { return VecOf(std::bit_cast<Floats>(bits)); }
 
-  friend Vec operator+(Vec a, Vec b) { return Vec(a.lanes_ + b.lanes_); }
-  friend Vec operator-(Vec a, Vec b) { return Vec(a.lanes_ - b.lanes_); }
-  friend Vec operator*(Vec a, Vec b) { return Vec(a.lanes_ * b.lanes_); }
-  friend Vec operator/(Vec a, Vec b) { return Vec(a.lanes_ / b.lanes_); }
-  friend Vec operator-(Vec a) { return Vec(-a.lanes_); }
-  friend Mask operator<(Vec a, Vec b) { return {a.lanes_ < b.lanes_}; }
-  friend Mask operator<=(Vec a, Vec b) { return {a.lanes_ <= b.lanes_}; }
-  friend Mask operator>(Vec a, Vec b) { return {a.lanes_ > b.lanes_}; }
-  friend Mask operator>=(Vec a, Vec b) { return {a.lanes_ >= b.lanes_}; }
-  friend Mask operator==(Vec a, Vec b) { return {a.lanes_ == b.lanes_}; }
-  friend Mask operator!=(Vec a, Vec b) { return {a.lanes_ != b.lanes_}; }
+  friend VecOf operator+(VecOf a, VecOf b) { return VecOf(a.lanes_ + b.lanes_); }
+  friend VecOf operator-(VecOf a, VecOf b) { return VecOf(a.lanes_ - b.lanes_); }
+  friend VecOf operator*(VecOf a, VecOf b) { return VecOf(a.lanes_ * b.lanes_); }
+  friend VecOf operator/(VecOf a, VecOf b) { return VecOf(a.lanes_ / b.lanes_); }
+  friend VecOf operator-(VecOf a) { return VecOf(-a.lanes_); }
+  friend Mask operator<(VecOf a, VecOf b) { return {a.lanes_ < b.lanes_}; }
+  friend Mask operator<=(VecOf a, VecOf b) { return {a.lanes_ <= b.lanes_}; }
+  friend Mask operator>(VecOf a, VecOf b) { return {a.lanes_ > b.lanes_}; }
+  friend Mask operator>=(VecOf a, VecOf b) { return {a.lanes_ >= b.lanes_}; }
+  friend Mask operator==(VecOf a, VecOf b) { return {a.lanes_ == b.lanes_}; }
+  friend Mask operator!=(VecOf a, VecOf b) { return {a.lanes_ != b.lanes_}; }
   // condition ? a : b, lane by lane.
-  friend Vec select(Mask condition, Vec a, Vec b) { return Vec(condition.lanes ? a.lanes_ : b.lanes_); }
-  friend Vec abs(Vec a) { return from_bits(a.bits() & 0x7fffffff); }
+  friend VecOf select(Mask condition, VecOf a, VecOf b) { return VecOf(condition.lanes ? a.lanes_ : b.lanes_); }
+  friend VecOf abs(VecOf a) { return from_bits(a.bits() & ~kSign); }
   // |a| with the sign of b.
-  friend Vec copysign(Vec a, Vec b) { return from_bits((a.bits() & 0x7fffffff) | (b.bits() & INT32_MIN)); }
+  friend VecOf copysign(VecOf a, VecOf b) { return from_bits((a.bits() & ~kSign) | (b.bits() & kSign)); }
   // A function that has no vector form, lane by lane.
   template <class Fn>
-  Vec each(const Fn& fn) const {
-    Vec out;
+  VecOf each(const Fn& fn) const {
+    VecOf out;
     for (int i = 0; i < kSize; ++i) out.lanes_[i] = fn(lanes_[i]);
     return out;
   }
 
  private:
+  static constexpr Bits kSign = std::numeric_limits<Bits>::min();
   Floats lanes_;
 };
+using Vec = VecOf<float>;
+using DoubleVec = VecOf<double>;
+
+// fn(a, b), a lane at a time.
+template <class T, class Fn>
+RUSH_NOINLINE VecOf<T> lane_by_lane(VecOf<T> a, VecOf<T> b, const Fn& fn) {
+  T x[VecOf<T>::kSize], y[VecOf<T>::kSize];
+  a.store(x);
+  b.store(y);
+  for (int i = 0; i < VecOf<T>::kSize; ++i) x[i] = fn(x[i], y[i]);
+  return VecOf<T>::load(x);
+}
 
 // c[0] + x (c[1] + x (c[2] + ...)).
 template <size_t N>

@@ -150,7 +150,7 @@ TEST_CASE("vectors of floats: a number's result does not depend on its position"
   } functor;
   const auto run = [&](const float* in, float* out, int64_t n) {
     const void* inputs[] = {in};
-    rush::cpu::vec_block<Exp, 1>(&functor, out, inputs, n);
+    rush::cpu::vec_block<float, Exp, 1>(&functor, out, inputs, n);
   };
   run(x.data(), whole.data(), 37);
   for (size_t i = 0; i < x.size(); ++i) {

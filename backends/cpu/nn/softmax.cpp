@@ -9,6 +9,7 @@
 #include "backends/cpu/reduce/reduce_loops.h"
 #include "backends/cpu/register.h"
 #include "backends/functors/reduce.h"
+#include "backends/functors/unary.h"
 
 namespace rush::cpu {
 
@@ -39,17 +40,11 @@ opmath_t<T> row_max(const T* x, int64_t n) {
   return max;
 }
 
-// x[i] = exp(x[i]). The end of a float array runs in a padded register.
-void exp_in_place(float* x, int64_t n) {
-  for (; n >= Vec::kSize; n -= Vec::kSize, x += Vec::kSize) exp(Vec::load(x)).store(x);
-  if (n == 0) return;
-  float padded[Vec::kSize] = {};
-  std::copy_n(x, n, padded);
-  exp(Vec::load(padded)).store(padded);
-  std::copy_n(padded, n, x);
-}
-void exp_in_place(double* x, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) x[i] = std::exp(x[i]);
+// x[i] = exp(x[i]).
+template <class T>
+void exp_in_place(T* x, int64_t n) {
+  const T* const in[] = {x};
+  vec_loop(functors::Exp(), x, in, n, std::index_sequence<0>());
 }
 
 // sum f(i) over [0, n), in lanes.

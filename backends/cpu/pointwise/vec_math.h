@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "backends/cpu/blocks.h"
-#include "backends/cpu/vec.h"
+#include "backends/cpu/pointwise/double_vec_math.h"
 #include "backends/functors/binary.h"
 
 namespace rush::cpu {
@@ -321,16 +321,6 @@ RUSH_ALWAYS_INLINE Vec by_halves(Vec a, Vec b, const Fn& fn) {
   return Vec(std::bit_cast<Vec::Floats>(x));
 }
 
-// fn(a, b), a lane at a time.
-template <class Fn>
-RUSH_NOINLINE Vec lane_by_lane(Vec a, Vec b, const Fn& fn) {
-  float x[Vec::kSize], y[Vec::kSize];
-  a.store(x);
-  b.store(y);
-  for (int i = 0; i < Vec::kSize; ++i) x[i] = fn(x[i], y[i]);
-  return Vec::load(x);
-}
-
 // What a leaves divided by b, for |a / b| < 2^29: in double, a - q b is exact, q being a / b to the nearest integer.
 RUSH_ALWAYS_INLINE HalfFloats fmod_of_half(HalfFloats a, HalfFloats b) {
   const Doubles x = __builtin_convertvector(a, Doubles), y = __builtin_convertvector(b, Doubles);
@@ -348,50 +338,55 @@ inline Vec pow(Vec base, Vec exponent) {
   constexpr float kMax = std::numeric_limits<float>::max();
   const Vec::Mask ordinary =
       (base >= Vec(std::numeric_limits<float>::min())) & (base <= Vec(kMax)) & (abs(exponent) <= Vec(kMax));
-  if ((!ordinary).any()) return vec::lane_by_lane(base, exponent, [](float a, float b) { return std::pow(a, b); });
+  if ((!ordinary).any()) return lane_by_lane(base, exponent, [](float a, float b) { return std::pow(a, b); });
   return vec::by_halves(base, exponent, vec::pow_of_half);
 }
 
 inline Vec fmod(Vec a, Vec b) {
   const Vec::Mask ordinary = (abs(a / b) < Vec(536870912.0f)) & (abs(b) <= Vec(std::numeric_limits<float>::max()));
-  if ((!ordinary).any()) return vec::lane_by_lane(a, b, [](float x, float y) { return functors::Fmod()(x, y); });
+  if ((!ordinary).any()) return lane_by_lane(a, b, [](float x, float y) { return functors::Fmod()(x, y); });
   const Vec rest = vec::by_halves(a, b, vec::fmod_of_half);
   return copysign(rest, a);
 }
 
+inline DoubleVec fmod(DoubleVec a, DoubleVec b) {
+  return lane_by_lane(a, b, [](double x, double y) { return functors::Fmod()(x, y); });
+}
+
 // ---- kernels ----
 
-// out = f(in...) for n floats, a register at a time; the rest is padded with ones.
-template <class F, size_t... I>
-RUSH_ALWAYS_INLINE void vec_loop(const F& f, float* out, const float* const* in, int64_t n, std::index_sequence<I...>) {
+// out = f(in...) for n numbers, a register at a time; the rest is padded with ones.
+template <class T, class F, size_t... I>
+RUSH_ALWAYS_INLINE void vec_loop(const F& f, T* out, const T* const* in, int64_t n, std::index_sequence<I...>) {
+  using V = VecOf<T>;
   int64_t i = 0;
-  for (; i + Vec::kSize <= n; i += Vec::kSize) f(Vec::load(in[I] + i)...).store(out + i);
+  for (; i + V::kSize <= n; i += V::kSize) f(V::load(in[I] + i)...).store(out + i);
   if (i == n) return;
-  float padded[sizeof...(I) + 1][Vec::kSize];
-  for (auto& row : padded) std::fill_n(row, Vec::kSize, 1.0f);
-  const size_t rest = static_cast<size_t>(n - i) * sizeof(float);
+  T padded[sizeof...(I) + 1][V::kSize];
+  for (auto& row : padded) std::fill_n(row, V::kSize, T(1));
+  const size_t rest = static_cast<size_t>(n - i) * sizeof(T);
   (std::memcpy(padded[I], in[I] + i, rest), ...);
-  f(Vec::load(padded[I])...).store(padded[sizeof...(I)]);
+  f(V::load(padded[I])...).store(padded[sizeof...(I)]);
   std::memcpy(out + i, padded[sizeof...(I)], rest);
 }
 
-template <class F, size_t arity>
+template <class T, class F, size_t arity>
 void vec_block(const void* functor, void* out, const void* const* in, int64_t n) {
-  vec_loop(*static_cast<const F*>(functor), static_cast<float*>(out), reinterpret_cast<const float* const*>(in), n,
+  vec_loop(*static_cast<const F*>(functor), static_cast<T*>(out), reinterpret_cast<const T* const*>(in), n,
            std::make_index_sequence<arity>());
 }
 
-// As block_of (see blocks.h), with vectors where the numbers are floats.
+// As block_of (see blocks.h), with vectors where the numbers are floats or doubles.
 template <class T, class F>
 constexpr BlockFn vec_block_of() {
-  if constexpr (!std::is_same_v<T, float>) {
+  if constexpr (!std::is_floating_point_v<T>) {
     return block_of<T, F>();
-  } else if constexpr (std::is_invocable_v<const F&, Vec>) {
-    return vec_block<F, 1>;
-  } else if constexpr (std::is_invocable_v<const F&, Vec, Vec>) {
-    return vec_block<F, 2>;
+  } else if constexpr (std::is_invocable_v<const F&, VecOf<T>>) {
+    return vec_block<T, F, 1>;
+  } else if constexpr (std::is_invocable_v<const F&, VecOf<T>, VecOf<T>>) {
+    return vec_block<T, F, 2>;
   } else {
-    return vec_block<F, 3>;
+    return vec_block<T, F, 3>;
   }
 }
 
