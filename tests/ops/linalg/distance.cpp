@@ -22,6 +22,43 @@ TEST_CASE("cdist: every pair's norm") {
   CHECK(values(cdist(zeros({1, 0}), zeros({2, 0}))) == Doubles{0, 0});
 }
 
+// More vectors than a panel has lanes, on either side, and fewer; more numbers in one than registers hold.
+TEST_CASE("cdist: any number of vectors, of every dtype") {
+  for (const auto& [n, m, d] : {std::array<int64_t, 3>{1, 70, 5}, {70, 3, 67}, {300, 65, 1}, {5, 33, 40}}) {
+    CAPTURE(n);
+    for (const ScalarType dtype : {kFloat64, kFloat32, kBFloat16, kFloat16}) {
+      CAPTURE(dtype);
+      const Tensor a = leaf({2, n, d}).detach().to(dtype), b = leaf({2, m, d}, 1).detach().to(dtype);
+      const Tensor difference = (a.to(kFloat64).unsqueeze(2) - b.to(kFloat64).unsqueeze(1)).abs();
+      const double tolerance = dtype == kFloat64 ? 1e-13 : dtype == kFloat32 ? 1e-6 : dtype == kFloat16 ? 1e-3 : 8e-3;
+      for (const double p : {0.0, 1.0, 2.0, 3.0, kInf}) {
+        CAPTURE(p);
+        const Tensor expected = p == 0      ? difference.ne(0).sum(-1).to(kFloat64)
+                                : p == kInf ? difference.amax(-1)
+                                            : difference.pow(p).sum(-1).pow(1 / p);
+        const Tensor got = cdist(a, b, p);
+        CHECK(got.scalar_type() == dtype);
+        CHECK(largest((got.to(kFloat64) - expected) / (expected + 1)) < tolerance);
+      }
+    }
+  }
+}
+
+TEST_CASE("cdist: a NaN, an infinity and tiny differences") {
+  Tensor a = zeros({40, 6}), b = zeros({50, 6});
+  a[3][5].fill_(std::numeric_limits<double>::quiet_NaN());
+  b[49][0].fill_(-kInf);
+  a[7][2].fill_(1e-30);
+  for (const double p : {0.0, 1.0, 2.0, 3.0, kInf}) {
+    CAPTURE(p);
+    const Tensor got = cdist(a, b, p), turned = cdist(b, a, p);
+    CHECK(equal(isnan(got), isnan(turned.t())));
+    CHECK(got[0][49].item<float>() == (p == 0 ? 1 : kInf));
+    CHECK(got[7][48].item<float>() == (p == 0 ? 1.0f : p == 2 || p == 3 ? 0.0f : 1e-30f));
+    CHECK(isnan(got).sum().item<int64_t>() == (p == 0 ? 0 : 50));
+  }
+}
+
 TEST_CASE("cdist: derivatives") {
   for (double p : {1.0, 1.5, 2.0, 3.0, kInf}) {
     CAPTURE(p);
