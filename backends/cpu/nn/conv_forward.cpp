@@ -1,8 +1,8 @@
 #include "backends/cpu/nn/conv_forward.h"
 
 #include "backends/cpu/loops.h"
+#include "backends/cpu/nn/conv_pixels.h"
 #include "backends/cpu/register.h"
-#include "core/ops/view/copy.h"
 
 namespace rush::cpu {
 
@@ -13,19 +13,30 @@ struct ConvolutionLoop {
   static void run(const Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
                   const ConvGeometry& geometry) {
     const ConvSizes sizes(output, input, weight, geometry);
-    const PaddedVolumes<T> image(input, geometry.padding, sizes.image_extent(input, geometry));
-    const Tensor straight = native::contiguous(weight);
-    Convolution<T>(sizes, image, straight.data_ptr<T>(), output, bias).run();
+    const Tensor rows = native::contiguous(input), straight = native::contiguous(weight);
+    const PaddedVolumes<T> image(rows, geometry.padding, sizes.image_extent(input, geometry));
+    RowMajorOutput result(output);
+    Convolution<T>(sizes, image, straight.data_ptr<T>(), result.tensor(), bias).run();
+    result.store();
   }
 };
 
-// The padded input, and the weight, straight and packed.
+void convolution(const Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                 const ConvGeometry& geometry) {
+  if (is_pixel_product(input, output, weight, geometry)) {
+    return multiply_pixels(pixels_of(output), pixels_of(input), turned(matrix_of_weight(weight)), bias);
+  }
+  pick<ConvolutionLoop>(NumberTypes(), input.scalar_type(), "convolution")(output, input, weight, bias, geometry);
+}
+
+// The input, row-major and padded, the weight, straight and packed, and the row-major output.
 struct ConvolutionScratch {
   template <class T>
   static int64_t run(const Tensor& output, const Tensor& input, const Tensor& weight, const ConvGeometry& geometry) {
     using Math = gemm_math_t<T>;
     const ConvSizes s(output, input, weight, geometry);
-    return bytes_to_copy(weight) + PaddedVolumes<T>::scratch(input, geometry.padding, s.image_extent(input, geometry)) +
+    return bytes_to_copy(weight) + bytes_to_copy(input) + bytes_to_copy(output) +
+           PaddedVolumes<T>::scratch(input, geometry.padding, s.image_extent(input, geometry)) +
            s.groups * packed_rows_size<Math>(s.out_channels, s.depth()) *
                static_cast<int64_t>(sizeof(gemm_real_t<Math>));
   }
@@ -39,7 +50,7 @@ int64_t convolution_scratch(const Tensor& output, const Tensor& input, const Ten
 }  // namespace
 
 void register_conv() {
-  set_by_dtype<kernels::convolution, ConvolutionLoop, NumberTypes, 1>(kCPU);
+  kernels::convolution.set(kCPU, convolution);
   kernels::convolution.set_scratch(kCPU, convolution_scratch);
 }
 

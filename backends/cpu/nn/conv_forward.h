@@ -22,7 +22,9 @@ class Convolution {
         image_(image),
         output_(output),
         bias_(bias),
+        weight_(weight),
         lanes_(sizes, image.extent()),
+        direct_(lanes_.dense && sizes.out_channels <= kFewChannels),
         depth_step_(even_step(sizes.depth(), Shape::KC, 1)),
         rows_step_(std::clamp<int64_t>(kConvLanes / lanes_.pitch, 1, sizes.output[1])),
         taps_(sizes.depth()),
@@ -30,7 +32,7 @@ class Convolution {
         packed_weight_(sizes.groups * packed_rows_size<Math>(sizes.out_channels, sizes.depth())) {
     tap_offsets(s_, image.extent(), taps_.data());
     if (!lanes_.dense) lanes_.offsets(s_, rows_step_, positions_.data());
-    pack_weight(weight);
+    if (!direct_) pack_weight();
   }
 
   void run() const {
@@ -53,13 +55,13 @@ class Convolution {
     return packed_rows_size<Math>(s_.out_channels, group * s_.depth() + depth);
   }
 
-  void pack_weight(const T* weight) const {
+  void pack_weight() const {
     const int64_t steps = (s_.depth() + depth_step_ - 1) / depth_step_;
     parallel_for(0, s_.groups * steps, std::max<int64_t>(1, kGrain / (s_.out_channels * depth_step_)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
                      const int64_t group = i / steps, d = i % steps * depth_step_;
-                     const MatrixSource<T> rows(weight + group * s_.out_channels * s_.depth(), s_.depth(), 1);
+                     const MatrixSource<T> rows(weight_ + group * s_.out_channels * s_.depth(), s_.depth(), 1);
                      pack_rows<Math>(rows, 0, s_.out_channels, d, std::min(depth_step_, s_.depth() - d),
                                      packed_weight_.data() + packed_weight_of(group, d));
                    }
@@ -70,32 +72,60 @@ class Convolution {
                      Math* sums) const {
     const int64_t channel = (n * s_.groups + group) * s_.in_channels;
     const int64_t position = plane * s_.stride[0] * image_.plane() + row * lanes_.row_step;
-    const ImageSource<T> source(image_.data() + channel * image_.volume() + position,
-                                lanes_.dense ? nullptr : positions_.data(), taps_.data());
+    const T* first = image_.data() + channel * image_.volume() + position;
     const int64_t lanes = lanes_.count(rows);
+    if (direct_) {
+      for (int64_t o = 0; o < s_.out_channels; ++o) {
+        sum_taps(first, weight_ + (group * s_.out_channels + o) * s_.depth(), lanes, sums + o * lanes);
+      }
+    } else {
+      multiply_taps(group, first, lanes, columns, sums);
+    }
+    store(n, group, plane, row, rows, sums, lanes);
+  }
+
+  void multiply_taps(int64_t group, const T* image, int64_t lanes, Real* columns, Math* sums) const {
+    const ImageSource<T> source(image, lanes_.dense ? nullptr : positions_.data(), taps_.data());
     for (int64_t d = 0; d < s_.depth(); d += depth_step_) {
       const int64_t depth = std::min(depth_step_, s_.depth() - d);
       pack_columns<Math>(source, 0, lanes, d, depth, columns);
       multiply_packed<Math>(s_.out_channels, lanes, depth, packed_weight_.data() + packed_weight_of(group, d), columns,
                             Math(1), Math(d == 0 ? 0 : 1), {sums, lanes, 1});
     }
-    store(n, group, plane, row, rows, sums, lanes);
+  }
+
+  // sums[l] = sum over k of weight[k] * image[l + tap(k)]. The last chunk of lanes ends with the last lane.
+  void sum_taps(const T* image, const T* weight, int64_t lanes, Math* sums) const {
+    if (lanes < kChunk) return sum_chunk<false>(image, weight, lanes, sums);
+    for (int64_t l = 0; l < lanes; l += kChunk) {
+      const int64_t first = std::min(l, lanes - kChunk);
+      sum_chunk<true>(image + first, weight, kChunk, sums + first);
+    }
+  }
+  // A whole chunk's sums stay in registers.
+  static constexpr int64_t kChunk = 4 * kVectorBytes / sizeof(Math);
+  template <bool whole>
+  void sum_chunk(const T* image, const T* weight, int64_t lanes, Math* to) const {
+    const int64_t n = whole ? kChunk : lanes;
+    Math sums[kChunk] = {};
+    for (int64_t k = 0; k < s_.depth(); ++k) {
+      const T* from = image + taps_[k];
+      const auto factor = static_cast<Math>(weight[k]);
+#pragma GCC unroll 4
+      for (int64_t l = 0; l < n; ++l) sums[l] += factor * static_cast<Math>(from[l]);
+    }
+    std::copy_n(sums, n, to);
   }
 
   void store(int64_t n, int64_t group, int64_t plane, int64_t row, int64_t rows, const Math* sums,
              int64_t lanes) const {
-    const int64_t step = output_.stride[4];
     for (int64_t o = 0; o < s_.out_channels; ++o) {
       const int64_t channel = group * s_.out_channels + o;
       const Math bias = bias_.defined() ? static_cast<Math>(bias_.data_ptr<T>()[channel * bias_.stride(0)]) : Math(0);
       for (int64_t r = 0; r < rows; ++r) {
         const Math* from = sums + o * lanes + r * lanes_.pitch;
         T* to = output_.row(n, channel, plane, row + r);
-        if (step == 1) {
-          for (int64_t x = 0; x < lanes_.width; ++x) to[x] = static_cast<T>(from[x] + bias);
-        } else {
-          for (int64_t x = 0; x < lanes_.width; ++x) to[x * step] = static_cast<T>(from[x] + bias);
-        }
+        for (int64_t x = 0; x < lanes_.width; ++x) to[x] = static_cast<T>(from[x] + bias);
       }
     }
   }
@@ -104,7 +134,9 @@ class Convolution {
   const PaddedVolumes<T>& image_;
   Volumes<T> output_;
   const Tensor& bias_;
+  const T* weight_;
   PixelLanes lanes_;
+  bool direct_;
   int64_t depth_step_, rows_step_;
   Scratch<int64_t> taps_, positions_;
   Scratch<Real> packed_weight_;

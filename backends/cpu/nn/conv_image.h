@@ -24,6 +24,10 @@ struct ImageSource : LaneSource<gemm_math_t<T>> {
   const int64_t* depths;
 };
 
+// So few output channels in a group, as a depthwise convolution has, do not repay packing: the image is read where it
+// lies, once for each channel and tap.
+inline constexpr int64_t kFewChannels = 2;
+
 namespace detail {
 
 template <class T>

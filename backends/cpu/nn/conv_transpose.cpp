@@ -1,9 +1,9 @@
 // The gradient of a convolution by its input, which is also the transposed convolution.
 #include "backends/cpu/loops.h"
 #include "backends/cpu/nn/conv_forward.h"
+#include "backends/cpu/nn/conv_pixels.h"
 #include "backends/cpu/register.h"
 #include "core/ops/nn/transposed_padding.h"
-#include "core/ops/view/copy.h"
 
 namespace rush::cpu {
 
@@ -139,7 +139,7 @@ class ScatteredConvolution {
           const int64_t row = (c * extent_[0] + z + padding_[0]) * extent_[1] + y + padding_[1];
           const Math* from = image + row * extent_[2] + padding_[2];
           T* to = input_.row(n, channel, z, y);
-          for (int64_t x = 0; x < input_.size[4]; ++x) to[x * input_.stride[4]] = static_cast<T>(from[x] + bias);
+          for (int64_t x = 0; x < input_.size[4]; ++x) to[x] = static_cast<T>(from[x] + bias);
         }
       }
     }
@@ -159,30 +159,37 @@ struct TransposeLoop {
   static void run(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor& bias,
                   const ConvGeometry& geometry) {
     const ConvSizes sizes(output, input, weight, geometry);
-    const Tensor straight = native::contiguous(weight);
+    const Tensor rows = native::contiguous(output), straight = native::contiguous(weight);
+    RowMajorOutput result(input);
     if (sizes.stride == Spatial{1, 1, 1}) {
-      return convolve_back(sizes, input, output, straight.data_ptr<T>(), bias, geometry.padding);
+      convolve_back(sizes, result.tensor(), rows, straight.data_ptr<T>(), bias, geometry.padding);
+    } else {
+      const PaddedVolumes<T> source(rows, {}, sizes.output);
+      const bool rounded =
+          is_reduced_float_v<T> && native::output_padding_reaches_stride(input, output, weight, geometry);
+      ScatteredConvolution<T>(sizes, result.tensor(), source, straight.data_ptr<T>(), bias, geometry.padding)
+          .run(rounded);
     }
-    const PaddedVolumes<T> source(output, {}, sizes.output);
-    const bool rounded =
-        is_reduced_float_v<T> && native::output_padding_reaches_stride(input, output, weight, geometry);
-    ScatteredConvolution<T>(sizes, input, source, straight.data_ptr<T>(), bias, geometry.padding).run(rounded);
+    result.store();
   }
 };
 
 void convolution_transpose(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor& bias,
                            const ConvGeometry& geometry) {
+  if (is_pixel_product(input, output, weight, geometry)) {
+    return multiply_pixels(pixels_of(input), pixels_of(output), matrix_of_weight(weight), bias);
+  }
   pick<TransposeLoop>(NumberTypes(), input.scalar_type(), "conv_transpose")(input, output, weight, bias, geometry);
 }
 
-// The weight, straight, turned around and packed, and the padded output.
+// The weight, straight, turned around and packed, the output, row-major and padded, and the row-major input.
 struct TransposeScratch {
   template <class T>
   static int64_t run(const Tensor& input, const Tensor& output, const Tensor& weight, const ConvGeometry& geometry) {
     using Math = gemm_math_t<T>;
     const ConvSizes s(output, input, weight, geometry);
     constexpr auto kReal = static_cast<int64_t>(sizeof(gemm_real_t<Math>));
-    int64_t bytes = bytes_to_copy(weight);
+    int64_t bytes = bytes_to_copy(weight) + bytes_to_copy(input) + bytes_to_copy(output);
     if (s.stride == Spatial{1, 1, 1}) {
       const auto [back, before] = turned_around(s, input, geometry.padding);
       bytes += s.groups * s.out_channels * s.depth() * static_cast<int64_t>(sizeof(T)) +

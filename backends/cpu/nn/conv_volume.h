@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "backends/cpu/scratch.h"
+#include "core/ops/basic.h"
 #include "core/ops/nn/conv.h"
+#include "core/ops/view/copy.h"
 #include "core/threads/parallel.h"
 
 namespace rush::cpu {
@@ -33,15 +35,15 @@ struct Volumes {
 
 // One row of a padded volume: zeros, the elements of the source's row that are inside, zeros.
 template <class T>
-void pad_row(T* to, int64_t width, const T* from, int64_t from_width, int64_t stride, int64_t before) {
+void pad_row(T* to, int64_t width, const T* from, int64_t from_width, int64_t before) {
   const int64_t begin = std::clamp<int64_t>(before, 0, width);
   const int64_t end = std::clamp<int64_t>(before + from_width, begin, width);
   std::fill(to, to + begin, T(0));
-  for (int64_t x = begin; x < end; ++x) to[x] = from[(x - before) * stride];
+  std::copy(from + (begin - before), from + (end - before), to + begin);
   std::fill(to + end, to + width, T(0));
 }
 
-// The volumes of a tensor, row-major, with `before` zeros in front in each dimension (or, negative, as much cut off)
+// The volumes of a row-major tensor, with `before` zeros in front in each dimension (or, negative, as much cut off)
 // and `extent` in size. Points into the tensor where nothing changes.
 template <class T>
 class PaddedVolumes {
@@ -65,8 +67,7 @@ class PaddedVolumes {
           if (z < 0 || z >= from.size[2] || from_y < 0 || from_y >= from.size[3]) {
             std::fill_n(row, extent[2], T(0));
           } else {
-            pad_row(row, extent[2], from.row(volume / channels, volume % channels, z, from_y), from.size[4],
-                    from.stride[4], before[2]);
+            pad_row(row, extent[2], from.row(volume / channels, volume % channels, z, from_y), from.size[4], before[2]);
           }
         }
       }
@@ -86,8 +87,7 @@ class PaddedVolumes {
 
  private:
   static bool is_unchanged(const Tensor& source, const Spatial& before, const Spatial& extent) {
-    return source.is_contiguous() && before == Spatial{} &&
-           extent == Spatial{source.size(2), source.size(3), source.size(4)};
+    return before == Spatial{} && extent == Spatial{source.size(2), source.size(3), source.size(4)};
   }
 
   const T* data_ = nullptr;
@@ -95,7 +95,25 @@ class PaddedVolumes {
   std::optional<Scratch<T>> copy_;
 };
 
-/// What native::contiguous allocates.
+// Kernels read and write row-major tensors. Others are copied on their way in by native::contiguous, and on their way
+// out by this: between channels-last and row-major, these are transposed copies (Note [Transposed copies]).
+class RowMajorOutput {
+ public:
+  explicit RowMajorOutput(const Tensor& target)
+      : target_(target),
+        rows_(target.is_contiguous()
+                  ? target
+                  : rush::detail::empty_contiguous(target.sizes(), target.scalar_type(), target.device())) {}
+  const Tensor& tensor() const { return rows_; }
+  void store() {
+    if (!target_.is_contiguous()) native::copy_(target_, rows_, false);
+  }
+
+ private:
+  Tensor target_, rows_;
+};
+
+/// What native::contiguous, or a RowMajorOutput, allocates.
 inline int64_t bytes_to_copy(const Tensor& t) { return t.is_contiguous() ? 0 : static_cast<int64_t>(t.nbytes()); }
 
 // A convolution's sizes; channels are those of one group.

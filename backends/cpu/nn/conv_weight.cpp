@@ -1,6 +1,7 @@
 // The gradient of a convolution by its weight, see Note [Convolution as a product].
 #include "backends/cpu/loops.h"
 #include "backends/cpu/nn/conv_image.h"
+#include "backends/cpu/nn/conv_pixels.h"
 #include "backends/cpu/nn/conv_volume.h"
 #include "backends/cpu/register.h"
 
@@ -29,6 +30,7 @@ class WeightGradient {
   }
 
   bool transposed() const {
+    if (direct()) return false;
     constexpr int64_t width = TileShape<Math>::width;
     const auto padded = [](int64_t lanes) { return (lanes + width - 1) / width * width; };
     return s_.depth() * padded(s_.out_channels) < s_.out_channels * padded(s_.depth());
@@ -46,7 +48,9 @@ class WeightGradient {
                                   lanes_.dense ? nullptr : positions_.data());
         const ImageSource<T> channels(output + z * output_.plane(), channels_.data(), nullptr);
         const Math keep(first ? 0 : 1);
-        if (transposed()) {
+        if (direct()) {
+          add_products(image + z * s_.stride[0] * image_.plane(), output + z * output_.plane(), pixels, first, sums);
+        } else if (transposed()) {
           multiply<Math>(s_.depth(), s_.out_channels, pixels, taps, channels, Math(1), keep,
                          {sums, s_.out_channels, 1});
         } else {
@@ -58,6 +62,32 @@ class WeightGradient {
   }
 
  private:
+  // So few channels do not repay packing.
+  bool direct() const { return lanes_.dense && s_.out_channels <= kFewChannels; }
+  void add_products(const T* image, const T* output, int64_t pixels, bool first, Math* sums) const {
+    for (int64_t o = 0; o < s_.out_channels; ++o) {
+      for (int64_t k = 0; k < s_.depth(); ++k, ++sums) {
+        const Math sum = product(output + channels_[o], image + taps_[k], pixels);
+        *sums = first ? sum : *sums + sum;
+      }
+    }
+  }
+  // The inner product, in four vectors of sums.
+  static Math product(const T* a, const T* b, int64_t n) {
+    constexpr int64_t chunk = 4 * kVectorBytes / sizeof(Math);
+    Math sums[chunk] = {};
+    int64_t i = 0;
+    for (; i + chunk <= n; i += chunk) {
+#pragma GCC unroll 4
+      for (int64_t l = 0; l < chunk; ++l) sums[l] += static_cast<Math>(a[i + l]) * static_cast<Math>(b[i + l]);
+    }
+    for (int64_t l = 0; i < n; ++i, ++l) sums[l] += static_cast<Math>(a[i]) * static_cast<Math>(b[i]);
+    for (int64_t half = chunk / 2; half > 0; half /= 2) {
+      for (int64_t l = 0; l < half; ++l) sums[l] += sums[l + half];
+    }
+    return sums[0];
+  }
+
   const ConvSizes& s_;
   const PaddedVolumes<T>& image_;
   const PaddedVolumes<T>& output_;
@@ -90,8 +120,9 @@ struct WeightLoop {
     using Math = gemm_math_t<T>;
     const ConvSizes s(output, input, weight, geometry);
     const Spatial extent = s.image_extent(input, geometry);
-    const PaddedVolumes<T> image(input, geometry.padding, extent);
-    const PaddedVolumes<T> grad(output, {}, output_extent(s, extent));
+    const Tensor input_rows = native::contiguous(input), output_rows = native::contiguous(output);
+    const PaddedVolumes<T> image(input_rows, geometry.padding, extent);
+    const PaddedVolumes<T> grad(output_rows, {}, output_extent(s, extent));
     const WeightGradient<T> gradient(s, image, grad);
 
     const int64_t parts = chunks_of<Math>(s), size = s.out_channels * s.depth();
@@ -139,17 +170,20 @@ struct WeightLoop {
 };
 
 void convolution_weight(const Tensor& weight, const Tensor& output, const Tensor& input, const ConvGeometry& geometry) {
+  if (is_pixel_product(input, output, weight, geometry)) {
+    return multiply_pixels(matrix_of_weight(weight), turned(pixels_of(output)), pixels_of(input), Tensor());
+  }
   pick<WeightLoop>(NumberTypes(), input.scalar_type(), "convolution_backward")(weight, output, input, geometry);
 }
 
-// The padded input and gradient, and the sums.
+// The input and the gradient, row-major and padded, and the sums.
 struct WeightScratch {
   template <class T>
   static int64_t run(const Tensor& weight, const Tensor& output, const Tensor& input, const ConvGeometry& geometry) {
     using Math = gemm_math_t<T>;
     const ConvSizes s(output, input, weight, geometry);
     const Spatial extent = s.image_extent(input, geometry);
-    return PaddedVolumes<T>::scratch(input, geometry.padding, extent) +
+    return bytes_to_copy(input) + bytes_to_copy(output) + PaddedVolumes<T>::scratch(input, geometry.padding, extent) +
            PaddedVolumes<T>::scratch(output, {}, output_extent(s, extent)) +
            s.groups * chunks_of<Math>(s) * s.out_channels * s.depth() * static_cast<int64_t>(sizeof(Math));
   }
