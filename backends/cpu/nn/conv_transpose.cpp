@@ -21,6 +21,11 @@ std::pair<ConvSizes, Spatial> turned_around(const ConvSizes& s, const Tensor& in
   return {back, before};
 }
 
+// Whether to take that convolution, rather than the product below: not where its image would be mostly padding.
+bool convolves_back(const ConvSizes& s, const Tensor& input) {
+  return s.stride == Spatial{1, 1, 1} && 2 * volume_of(s.output) >= input.size(2) * input.size(3) * input.size(4);
+}
+
 // With stride 1: input[c, i] = sum over o and k of output[o, i + padding - dilation k] weight[o, c, k] is a convolution
 // of the output, padded the other way round, with the kernel turned around and its channels exchanged.
 template <class T>
@@ -161,7 +166,7 @@ struct TransposeLoop {
     const ConvSizes sizes(output, input, weight, geometry);
     const Tensor rows = native::contiguous(output), straight = native::contiguous(weight);
     RowMajorOutput result(input);
-    if (sizes.stride == Spatial{1, 1, 1}) {
+    if (convolves_back(sizes, input)) {
       convolve_back(sizes, result.tensor(), rows, straight.data_ptr<T>(), bias, geometry.padding);
     } else {
       const PaddedVolumes<T> source(rows, {}, sizes.output);
@@ -190,7 +195,7 @@ struct TransposeScratch {
     const ConvSizes s(output, input, weight, geometry);
     constexpr auto kReal = static_cast<int64_t>(sizeof(gemm_real_t<Math>));
     int64_t bytes = bytes_to_copy(weight) + bytes_to_copy(input) + bytes_to_copy(output);
-    if (s.stride == Spatial{1, 1, 1}) {
+    if (convolves_back(s, input)) {
       const auto [back, before] = turned_around(s, input, geometry.padding);
       bytes += s.groups * s.out_channels * s.depth() * static_cast<int64_t>(sizeof(T)) +
                PaddedVolumes<T>::scratch(output, before, back.padded()) +
