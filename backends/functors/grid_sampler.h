@@ -121,8 +121,9 @@ struct GridPixels {
       for (int d = 0; d < kDims; ++d) {
         const int tap = tap_of(k, d);
         const Math position = axis[d].at[tap];
-        inside = inside && position >= 0 && position <= static_cast<Math>(g.size[d] - 1);
-        offset = offset * g.size[d] + (inside ? static_cast<int64_t>(position) : 0);
+        // Without branches, which would be mispredicted where points near the edges are in no order.
+        inside = inside & (position >= 0) & (position <= static_cast<Math>(g.size[d] - 1));
+        offset = offset * g.size[d] + static_cast<int64_t>(inside ? position : Math(0));
         product = d == 0 ? axis[d].weight[tap] : static_cast<Math>(static_cast<T>(product * axis[d].weight[tap]));
       }
       at[k] = inside ? offset : -1;

@@ -12,6 +12,8 @@ namespace {
 using namespace rush;
 using namespace rush::testing;
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 // A pixel with what lies beyond the edges.
 double pixel(const Doubles& image, const Longs& sizes, Longs at, int64_t padding, bool align) {
   int64_t offset = 0;
@@ -153,6 +155,26 @@ TEST_CASE("grid_sampler's kernels and the operators that second derivatives go b
   const Tensor alone = leaf({2, 5, 4, 3});
   grid_sampler(alone, grid.narrow(2, 0, 0), 0, 0, false).sum().backward();
   CHECK(values(alone.grad().abs().sum()) == Doubles{0});
+}
+
+// Neighbours outside of the image are read from any pixel, and gradients for them are written past its end.
+TEST_CASE("grid_sampler: infinite pixels and gradients do not reach what they have no part in") {
+  Tensor image = ones({1, 3, 7, 7}, kFloat32), grid = full({1, 10, 13, 2}, 3.0, kFloat32), grad = ones({1, 3, 10, 13});
+  image[0][0][0][0].fill_(kInfinity);
+  image[0][2][6][6].fill_(kInfinity);
+  grad[0][1][9][12].fill_(kInfinity);
+  grid[0][4][5].zero_();  // the centre
+  for (const int64_t mode : {0, 1, 2}) {
+    CAPTURE(mode);
+    const Tensor x = image.clone().requires_grad_(), points = grid.clone().requires_grad_();
+    const Tensor y = grid_sampler(x, points, mode, 0, true);
+    CHECK(y.sum().item<float>() == 3);
+    CHECK(y[0][2][4][5].item<float>() == 1);
+    const Tensors grads = autograd::grad({y}, {x, points}, {grad});
+    CHECK(grads[0].sum().item<float>() == 3);
+    CHECK(grads[0][0][1][3][3].item<float>() == 1);
+    CHECK(grads[1].abs().sum().item<float>() == 0);
+  }
 }
 
 TEST_CASE("derivatives of grid_sampler") {
