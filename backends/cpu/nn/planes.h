@@ -60,7 +60,7 @@ class PlaneSums {
     if constexpr (std::is_same_v<T, Math>) {
       sums_ = to_;
       stride_ = inner;
-      for (int64_t i = 0; i < positions; ++i) std::fill_n(at(i), width_, T(0));
+      for_each_run([](Math* sums, T*, int64_t n) { std::fill_n(sums, n, Math(0)); });
     } else {
       wide_.assign(static_cast<size_t>(positions * width_), Math(0));
       sums_ = wide_.data();
@@ -69,14 +69,23 @@ class PlaneSums {
   }
   Math* at(int64_t position) { return sums_ + position * stride_; }
   int64_t width() const { return width_; }
+  // Whether neighbouring positions are neighbours in memory, as all of a whole plane are.
+  bool contiguous() const { return stride_ == width_; }
   void store() {
     if constexpr (std::is_same_v<T, Math>) return;
-    for (int64_t i = 0; i < positions_; ++i) {
-      for (int64_t c = 0; c < width_; ++c) to_[i * inner_ + c] = static_cast<T>(at(i)[c]);
-    }
+    for_each_run([](const Math* sums, T* to, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(sums[i]);
+    });
   }
 
  private:
+  // Calls body(sums, plane, n) for what is contiguous in both: everything, or one position.
+  template <class Body>
+  void for_each_run(const Body& body) {
+    if (width_ == inner_) return body(sums_, to_, positions_ * inner_);
+    for (int64_t i = 0; i < positions_; ++i) body(at(i), to_ + i * inner_, width_);
+  }
+
   T* to_;
   int64_t positions_, inner_, width_;
   Math* sums_;

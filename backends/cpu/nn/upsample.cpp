@@ -54,10 +54,11 @@ struct NearestLoop {
 // contiguous memory, and then its elements are picked from that sum. The backward pass does the same in reverse.
 
 // out[o] = sum over k of weight[o, k] * row[index[o, k]], each of `inner` numbers.
-// kCount is the number of taps where it is known, otherwise 0.
-template <int kCount, class T, class Math>
-void gather_row(const Math* row, const AxisTaps<Math>& taps, int64_t outputs, int64_t inner, T* out) {
+// kCount is the number of taps, and kInner that of numbers, where they are known, otherwise 0.
+template <int kCount, int kInner, class T, class Math>
+void gather_row(const Math* row, const AxisTaps<Math>& taps, int64_t outputs, int64_t numbers, T* out) {
   const int count = kCount ? kCount : taps.count;
+  const int64_t inner = kInner ? kInner : numbers;
   for (int64_t o = 0; o < outputs; ++o) {
     const int64_t* index = taps.index.data() + o * count;
     const Math* weight = taps.weight.data() + o * count;
@@ -70,6 +71,13 @@ void gather_row(const Math* row, const AxisTaps<Math>& taps, int64_t outputs, in
 }
 
 struct SmoothLoop {
+  template <class T, int kInner, class Math = opmath_t<T>>
+  static auto gather_of(UpsampleMode mode) {
+    return mode == UpsampleMode::Linear  ? gather_row<2, kInner, T, Math>
+           : mode == UpsampleMode::Cubic ? gather_row<4, kInner, T, Math>
+                                         : gather_row<0, kInner, T, Math>;
+  }
+
   template <class T>
   static void run(const Tensor& output, const Tensor& input, const UpsampleGeometry& g) {
     using Math = opmath_t<T>;
@@ -88,9 +96,7 @@ struct SmoothLoop {
 #pragma GCC ivdep
         for (int64_t i = 0; i < columns; ++i) sums[i] += weight * static_cast<Math>(x[i]);
       });
-      const auto gather = g.mode == UpsampleMode::Linear  ? gather_row<2, T, Math>
-                          : g.mode == UpsampleMode::Cubic ? gather_row<4, T, Math>
-                                                          : gather_row<0, T, Math>;
+      const auto gather = g.inner == 1 ? gather_of<T, 1>(g.mode) : gather_of<T, 0>(g.mode);
       gather(sums, taps[2], g.axis[2].output, g.inner, out + output_row(g, plane, d, h));
     });
   }
@@ -114,6 +120,12 @@ struct BackwardLoop {
   }
 
  private:
+  template <class Math>
+  static void add_scaled_row(Math weight, const Math* row, int64_t n, Math* to) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) to[i] += weight * row[i];
+  }
+
   template <class T, class Math>
   static void scatter_row(const T* grad, const UpsampleGeometry& g, const std::array<AxisTaps<Math>, 3>& taps,
                           int64_t d, int64_t h, PlaneSums<T>& sums) {
@@ -125,13 +137,17 @@ struct BackwardLoop {
       for (int k = 0; k < last.count; ++k) {
         const Math weight = last.weight[o * last.count + k];
         Math* to = row.data() + last.index[o * last.count + k] * width;
+        if (width == 1) {
+          *to += weight * static_cast<Math>(grad[o * g.inner]);
+          continue;
+        }
         for (int64_t c = 0; c < width; ++c) to[c] += weight * static_cast<Math>(grad[o * g.inner + c]);
       }
     }
+    const int64_t run = sums.contiguous() ? columns * width : width;
     for_each_source_row(g, taps, d, h, [&](int64_t source, Math weight) {
-      for (int64_t i = 0; i < columns; ++i) {
-        Math* to = sums.at(source * columns + i);
-        for (int64_t c = 0; c < width; ++c) to[c] += weight * row[i * width + c];
+      for (int64_t i = 0; i < columns * width; i += run) {
+        add_scaled_row(weight, row.data() + i, run, sums.at(source * columns + i / width));
       }
     });
   }

@@ -335,6 +335,24 @@ TEST_CASE("max pooling of many channels and of long rows, in every layout and dt
   }
 }
 
+TEST_CASE("average pooling: gradients of many channels, in every layout and dtype") {
+  const Tensor image = scrambled({2, 70, 6, 7}), grad = scrambled({2, 70, 3, 2}) / 8;
+  const Tensor x = image.clone().requires_grad_();
+  const Tensor expected = autograd::grad({adaptive_avg_pool2d(x, {3, 2})}, {x}, {grad})[0];
+  for (const ScalarType dtype : {kFloat64, kFloat32, kBFloat16}) {
+    CAPTURE(dtype);
+    for (const MemoryFormat format : {MemoryFormat::Contiguous, MemoryFormat::ChannelsLast}) {
+      const Tensor other = image.to(dtype).contiguous(format).requires_grad_();
+      const Tensor y = adaptive_avg_pool2d(other, {3, 2});
+      const Tensor got = autograd::grad({y}, {other}, {grad.to(dtype).contiguous(format)})[0];
+      const double size = expected.abs().max().item<double>();
+      CHECK((got.to(kFloat64) - expected).abs().max().item<double>() < size * (dtype == kFloat64   ? 1e-14
+                                                                               : dtype == kFloat32 ? 1e-6
+                                                                                                   : 2e-2));
+    }
+  }
+}
+
 TEST_CASE("pooling: of the backward passes, the input has a gradient, which is zero") {
   const TensorOptions leaf = TensorOptions(kFloat64).requires_grad(true);
   const Tensor x = ones({1, 2, 4, 4}, leaf), volume = ones({1, 2, 4, 4, 4}, leaf);

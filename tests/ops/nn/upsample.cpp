@@ -170,6 +170,34 @@ TEST_CASE("upsample: first and second derivatives") {
   check_gradients([](const Tensors& in) { return Tensors{upsample_trilinear3d(in[0], {3, 2, 3}, false)}; }, {box});
 }
 
+// Channels-last planes are split into parts of 64 channels; others, and 16-bit numbers, are summed in one go.
+TEST_CASE("upsample: gradients of many channels, in every layout and dtype") {
+  const Tensor image = leaf({2, 70, 3, 5}).detach(), grad = leaf({2, 70, 7, 9}, 1).detach();
+  using Resize = Tensor (*)(const Tensor&);
+  for (const Resize resize : {Resize([](const Tensor& x) {
+                                return upsample_nearest2d(x, {7, 9});
+                              }),
+                              Resize([](const Tensor& x) {
+                                return upsample_bilinear2d(x, {7, 9}, false);
+                              }),
+                              Resize([](const Tensor& x) {
+                                return upsample_bicubic2d(x, {7, 9}, true);
+                              })}) {
+    const Tensor x = image.clone().requires_grad_();
+    const Tensor expected = autograd::grad({resize(x)}, {x}, {grad})[0];
+    for (const ScalarType dtype : {kFloat64, kFloat32, kBFloat16}) {
+      CAPTURE(dtype);
+      for (const MemoryFormat format : {MemoryFormat::Contiguous, MemoryFormat::ChannelsLast}) {
+        const Tensor other = image.to(dtype).contiguous(format).requires_grad_();
+        const Tensor got = autograd::grad({resize(other)}, {other}, {grad.to(dtype).contiguous(format)})[0];
+        CHECK(got.is_contiguous(format));
+        const double tolerance = dtype == kFloat64 ? 1e-13 : dtype == kFloat32 ? 1e-5 : 0.1;
+        CHECK(largest(got.to(kFloat64) - expected) < tolerance);
+      }
+    }
+  }
+}
+
 TEST_CASE("upsample: empty batches, meta tensors and wrong arguments") {
   CHECK(upsample_bilinear2d(zeros({0, 3, 4, 4}), {8, 8}, false).sizes() == IntArrayRef({0, 3, 8, 8}));
   CHECK(upsample_nearest2d(empty({2, 3, 4, 4}, kMeta), std::nullopt, Scales{2, 0.5}).sizes() ==
