@@ -42,7 +42,11 @@ Math lane_dot(const T* lane, int64_t stride, const Math* x, int64_t depth) {
   Math total(0), chunk[kGemvChunk];
   for (int64_t d = 0; d < depth; d += kGemvChunk) {
     const int64_t n = std::min(kGemvChunk, depth - d);
-    for (int64_t i = 0; i < n; ++i) chunk[i] = static_cast<Math>(lane[(d + i) * stride]);
+    if (stride == 1) {
+      for (int64_t i = 0; i < n; ++i) chunk[i] = static_cast<Math>(lane[d + i]);
+    } else {
+      for (int64_t i = 0; i < n; ++i) chunk[i] = static_cast<Math>(lane[(d + i) * stride]);
+    }
     total += dot(chunk, x + d, n);
   }
   return total;
