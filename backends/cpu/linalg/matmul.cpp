@@ -23,6 +23,10 @@ struct Product {
   Product transposed() const {
     return {columns, rows, depth, b.transposed(), a.transposed(), c.transposed(), alpha, beta};
   }
+  // Few columns do not repay packing contiguous rows of A, as of a linear layer's weight: each is a matrix times a
+  // vector. Which way is taken must not depend on how the product is split over threads, since the order of summation
+  // differs.
+  bool by_vectors() const { return columns == 1 || (columns <= 4 && rows >= 64 && a.column_stride == 1); }
   Product block(int64_t row, int64_t some_rows, int64_t column, int64_t some_columns) const {
     return {some_rows, some_columns, depth, a.at(row, 0), b.at(0, column), c.at(row, column), alpha, beta};
   }
@@ -34,11 +38,12 @@ int64_t padded_work(int64_t rows, int64_t columns) {
   return rows * ((columns + width - 1) / width * width);
 }
 
-// Whether to compute C^T instead. gemv expects the vector as the second operand, and multiply is fastest if the columns
-// of C have stride 1 and are a multiple of a vector's width.
+// Whether to compute C^T instead. gemv expects the vectors as the second operand, and multiply is fastest if the
+// columns of C have stride 1 and are a multiple of a vector's width.
 template <class T>
 bool better_transposed(const Product<T>& p) {
   if (p.rows == 1 || p.columns == 1) return p.columns != 1;
+  if (p.by_vectors() || p.transposed().by_vectors()) return !p.by_vectors();
   if (p.c.column_stride != 1 && p.c.row_stride == 1) return true;
   return padded_work<T>(p.rows, p.columns) * 2 > padded_work<T>(p.columns, p.rows) * 3;
 }
@@ -63,15 +68,23 @@ void multiply_by_strips(const Product<T>& p, const MatrixSource<T>& a, const Mat
   }
 }
 
-// `by_vector` says that the whole product is a matrix times a vector. A single column of a wider product must not take
-// gemv, whose order of summation differs: results would depend on how the product is split over threads.
+// Some rows of A at a time, which stay in the cache for all columns.
 template <class T>
-void multiply_on_this_thread(const Product<T>& p, bool by_vector) {
-  using Math = gemm_math_t<T>;
-  if (by_vector) {
-    return gemv(p.rows, p.depth, p.a.data, p.a.row_stride, p.a.column_stride, p.b.data, p.b.row_stride, p.alpha, p.beta,
-                p.c.data, p.c.row_stride);
+void multiply_by_vectors(const Product<T>& p) {
+  constexpr int64_t kNumbers = int64_t(1) << 16, kLeastRows = 16;
+  const int64_t most = p.columns == 1 ? p.rows : std::max(kLeastRows, kNumbers / std::max<int64_t>(p.depth, 1));
+  for (int64_t r = 0; r < p.rows; r += most) {
+    for (int64_t j = 0; j < p.columns; ++j) {
+      gemv(std::min(most, p.rows - r), p.depth, p.a.at(r, 0).data, p.a.row_stride, p.a.column_stride, p.b.at(0, j).data,
+           p.b.row_stride, p.alpha, p.beta, p.c.at(r, j).data, p.c.row_stride);
+    }
   }
+}
+
+template <class T>
+void multiply_on_this_thread(const Product<T>& p, bool by_vectors) {
+  using Math = gemm_math_t<T>;
+  if (by_vectors) return multiply_by_vectors(p);
   const MatrixSource<T> a(p.a.data, p.a.row_stride, p.a.column_stride);
   const MatrixSource<T> b(p.b.data, p.b.column_stride, p.b.row_stride);
   if constexpr (std::is_integral_v<T> && sizeof(T) == sizeof(Math)) {
@@ -116,7 +129,7 @@ void multiply_block(const Product<T>& p, const Grid& grid, int64_t block) {
   const int64_t column_step = ((p.columns + grid.column_blocks - 1) / grid.column_blocks + tile - 1) / tile * tile;
   const int64_t row = block / grid.column_blocks * row_step, column = block % grid.column_blocks * column_step;
   const int64_t rows = std::min(row_step, p.rows - row), columns = std::min(column_step, p.columns - column);
-  if (rows > 0 && columns > 0) multiply_on_this_thread(p.block(row, rows, column, columns), p.columns == 1);
+  if (rows > 0 && columns > 0) multiply_on_this_thread(p.block(row, rows, column, columns), p.by_vectors());
 }
 
 template <class T>
@@ -193,7 +206,7 @@ struct GemmScratch {
     const Split<T> split(c, a, b, 0, 1);
     const int64_t rows = (split.first.rows + split.grid.row_blocks - 1) / split.grid.row_blocks;
     const int64_t columns = (split.first.columns + split.grid.column_blocks - 1) / split.grid.column_blocks;
-    if (split.first.columns == 1) return 0;
+    if (split.first.by_vectors()) return 0;
     const int64_t depth = even_step(split.first.depth, Shape::KC, 1);
     const int64_t packed = packed_rows_size<Math>(even_step(rows, Shape::MC, 1), depth) +
                            packed_columns_size<Math>(even_step(columns, Shape::NC, Shape::NR), depth);

@@ -75,6 +75,25 @@ TEST_CASE("mm: any strides, without copies") {
   check_equal(row.mm(b), reference(row, b));
 }
 
+TEST_CASE("mm: few vectors by a matrix of contiguous rows, on either side") {
+  for (const ScalarType dtype : {kFloat32, kFloat64, kBFloat16, kFloat16, kInt64}) {
+    CAPTURE(dtype);
+    for (const int64_t vectors : {2, 3, 4, 5}) {
+      CAPTURE(vectors);
+      const Tensor weight = whole({203, 611}, dtype, 1), x = whole({vectors, 611}, dtype, 2);
+      const Tensor expected = x.to(kFloat64).mm(weight.to(kFloat64).t()).to(dtype).to(kFloat64);
+      CHECK(equal(x.mm(weight.t()).to(kFloat64), expected));
+      CHECK(equal(weight.mm(x.t()).to(kFloat64), expected.t()));
+      const Tensor apart = whole({vectors, 2 * 611}, dtype, 3).as_strided({vectors, 611}, {2 * 611, 2});
+      CHECK(equal(apart.mm(weight.t()), apart.contiguous().mm(weight.t())));
+      const Tensor bias = whole({vectors, 203}, dtype, 4);
+      const Tensor sum = addmm(bias, x, weight.t(), 2, 3);
+      CHECK(equal(sum.to(kFloat64),
+                  (bias.to(kFloat64) * 2 + x.to(kFloat64).mm(weight.to(kFloat64).t()) * 3).to(dtype).to(kFloat64)));
+    }
+  }
+}
+
 TEST_CASE("mm: integers wrap around") {
   const Tensor a = full({1, 2}, 100, kInt8), b = full({2, 1}, 3, kInt8);
   CHECK(a.mm(b).item<int64_t>() == static_cast<int8_t>(600));
