@@ -16,9 +16,11 @@ namespace {
 // Note [Two ways through the windows of a row]
 // With channels-last data the innermost loop runs over channels, whatever the windows are. With row-major data
 // (`inner` is 1) it runs over the outputs of a row, one window element ("tap") at a time: the loads are `stride` apart
-// and the compiler vectorises them. Adaptive windows differ in size, so they are walked one output at a time.
+// and the compiler vectorises them. Adaptive windows differ in size, so they are walked one output at a time; for a
+// sum, the rows of the windows are added up first.
 
 bool by_tap(const PoolGeometry& g) { return g.inner == 1 && !g.axis[2].adaptive; }
+bool by_column(const PoolGeometry& g) { return g.inner == 1 && g.axis[2].adaptive; }
 
 // The outputs [first, last) of a row whose window element `k` lies inside the input, at o * stride + offset.
 struct Tap {
@@ -241,21 +243,24 @@ opmath_t<T> sum_of(const T* x, int64_t n) {
   return sum;
 }
 
+// to[i] += row[i]
+template <class T>
+void add_columns(const T* row, int64_t n, opmath_t<T>* to) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) to[i] = functors::Add()(to[i], static_cast<opmath_t<T>>(row[i]));
+}
+
 template <class T>
 void add_row(const T* row, const PoolGeometry& g, opmath_t<T>* acc) {
   const PoolAxis& width = g.axis[2];
+  if (by_column(g)) return add_columns(row, width.input, acc);
   if (by_tap(g)) {
     const auto run = width.stride == 1 ? add_tap<1, T> : width.stride == 2 ? add_tap<2, T> : add_tap<0, T>;
     for_each_tap(width, [&](const Tap& tap) { run(row, tap, width.stride, acc); });
     return;
   }
   for (int64_t o = 0; o < width.output; ++o) {
-    const int64_t begin = width.begin(o), end = width.end(o);
-    if (g.inner == 1) {
-      acc[o] = functors::Add()(acc[o], sum_of(row + begin, end - begin));
-      continue;
-    }
-    for (int64_t w = begin; w < end; ++w) {
+    for (int64_t w = width.begin(o); w < width.end(o); ++w) {
 #pragma GCC ivdep
       for (int64_t c = 0; c < g.inner; ++c) {
         opmath_t<T>& sum = acc[o * g.inner + c];
@@ -301,15 +306,19 @@ struct AvgPoolLoop {
     using Math = opmath_t<T>;
     const T* in = input.data_ptr<T>();
     T* out = output.data_ptr<T>();
-    const int64_t width = g.axis[2].output;
+    const PoolAxis& width = g.axis[2];
     for_each_output_row(g, row_cost(g), [&](int64_t plane, int64_t d, int64_t h) {
       static thread_local std::vector<Math> sums;
-      sums.assign(static_cast<size_t>(width * g.inner), Math(0));
+      sums.assign(static_cast<size_t>(by_column(g) ? width.input : width.output * g.inner), Math(0));
       const T* from = in + plane * g.input_plane() * g.inner;
       for_each_window_row(g, d, h, [&](int64_t row) { add_row(from + row * g.inner, g, sums.data()); });
       T* to = out + output_row(g, plane, d, h);
-      for (int64_t w = 0; w < width; ++w) {
+      for (int64_t w = 0; w < width.output; ++w) {
         const auto count = static_cast<Math>(divisor(g, d, h, w));
+        if (by_column(g)) {
+          to[w] = static_cast<T>(sum_of(sums.data() + width.begin(w), width.count(w)) / count);
+          continue;
+        }
         for (int64_t i = w * g.inner; i < (w + 1) * g.inner; ++i) to[i] = static_cast<T>(sums[i] / count);
       }
     });
@@ -362,16 +371,21 @@ struct AvgPoolBackwardLoop {
       const T* from = row + o * g.inner;
       for (int64_t c = 0; c < channels; ++c) shares[o * channels + c] = static_cast<Math>(from[c]) / count;
     }
+    if (by_column(g)) {
+      static thread_local std::vector<Math> columns;
+      columns.assign(static_cast<size_t>(width.input), Math(0));
+      for (int64_t o = 0; o < width.output; ++o) {
+        add_to_each(columns.data() + width.begin(o), width.count(o), shares[static_cast<size_t>(o)]);
+      }
+      return for_each_window_row(g, d, h,
+                                 [&](int64_t start) { add_columns(columns.data(), width.input, sums.at(start)); });
+    }
     for_each_window_row(g, d, h, [&](int64_t start) {
       if (by_tap(g)) {
         for_each_tap(width, [&](const Tap& tap) { add_to_tap(sums.at(start), tap, width.stride, shares.data()); });
         return;
       }
       for (int64_t o = 0; o < width.output; ++o) {
-        if (g.inner == 1) {
-          add_to_each(sums.at(start + width.begin(o)), width.count(o), shares[static_cast<size_t>(o)]);
-          continue;
-        }
         const Math* share = shares.data() + o * channels;
         for (int64_t w = width.begin(o); w < width.end(o); ++w) {
           Math* to = sums.at(start + w);
