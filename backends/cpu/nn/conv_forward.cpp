@@ -1,6 +1,7 @@
 #include "backends/cpu/nn/conv_forward.h"
 
 #include "backends/cpu/loops.h"
+#include "backends/cpu/nn/conv_depthwise.h"
 #include "backends/cpu/nn/conv_pixels.h"
 #include "backends/cpu/register.h"
 
@@ -13,7 +14,11 @@ struct ConvolutionLoop {
   static void run(const Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
                   const ConvGeometry& geometry) {
     const ConvSizes sizes(output, input, weight, geometry);
-    const Tensor rows = native::contiguous(input), straight = native::contiguous(weight);
+    const Tensor straight = native::contiguous(weight);
+    if (ChannelsLastDepthwise<T>::fits(sizes, input, output)) {
+      return ChannelsLastDepthwise<T>(sizes, geometry.padding, input, straight.data_ptr<T>(), output, bias).run();
+    }
+    const Tensor rows = native::contiguous(input);
     const PaddedVolumes<T> image(rows, geometry.padding, sizes.image_extent(input, geometry));
     RowMajorOutput result(output);
     Convolution<T>(sizes, image, straight.data_ptr<T>(), result.tensor(), bias).run();

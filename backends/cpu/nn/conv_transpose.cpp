@@ -1,5 +1,6 @@
 // The gradient of a convolution by its input, which is also the transposed convolution.
 #include "backends/cpu/loops.h"
+#include "backends/cpu/nn/conv_depthwise.h"
 #include "backends/cpu/nn/conv_forward.h"
 #include "backends/cpu/nn/conv_pixels.h"
 #include "backends/cpu/register.h"
@@ -42,8 +43,14 @@ void convolve_back(const ConvSizes& s, const Tensor& input, const Tensor& output
     }
   }
   const auto [back, before] = turned_around(s, input, padding);
-  const PaddedVolumes<T> image(output, before, back.padded());
-  Convolution<T>(back, image, turned.data(), input, bias).run();
+  if (ChannelsLastDepthwise<T>::fits(back, output, input)) {
+    return ChannelsLastDepthwise<T>(back, before, output, turned.data(), input, bias).run();
+  }
+  RowMajorOutput result(input);
+  const Tensor rows = native::contiguous(output);
+  const PaddedVolumes<T> image(rows, before, back.padded());
+  Convolution<T>(back, image, turned.data(), result.tensor(), bias).run();
+  result.store();
 }
 
 // With any stride: for some pixels of the output at a time, the product weight^T output holds what each of the kernel's
@@ -164,17 +171,17 @@ struct TransposeLoop {
   static void run(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor& bias,
                   const ConvGeometry& geometry) {
     const ConvSizes sizes(output, input, weight, geometry);
-    const Tensor rows = native::contiguous(output), straight = native::contiguous(weight);
-    RowMajorOutput result(input);
+    const Tensor straight = native::contiguous(weight);
     if (convolves_back(sizes, input)) {
-      convolve_back(sizes, result.tensor(), rows, straight.data_ptr<T>(), bias, geometry.padding);
-    } else {
-      const PaddedVolumes<T> source(rows, {}, sizes.output);
-      const bool rounded =
-          is_reduced_float_v<T> && native::output_padding_reaches_stride(input, output, weight, geometry);
-      ScatteredConvolution<T>(sizes, result.tensor(), source, straight.data_ptr<T>(), bias, geometry.padding)
-          .run(rounded);
+      return convolve_back(sizes, input, output, straight.data_ptr<T>(), bias, geometry.padding);
     }
+    const Tensor rows = native::contiguous(output);
+    const PaddedVolumes<T> source(rows, {}, sizes.output);
+    const bool rounded =
+        is_reduced_float_v<T> && native::output_padding_reaches_stride(input, output, weight, geometry);
+    RowMajorOutput result(input);
+    ScatteredConvolution<T>(sizes, result.tensor(), source, straight.data_ptr<T>(), bias, geometry.padding)
+        .run(rounded);
     result.store();
   }
 };

@@ -26,6 +26,7 @@ const Setup kSetups[] = {
     {"depthwise, two for each channel", {2, 3, 12, 21}, {6, 1, 3, 5}, {1, 1}, {1, 2}, {1, 1}, 3},
     {"depthwise, dilated", {1, 4, 7, 8}, {4, 1, 3, 3}, {1, 1}, {2, 2}, {2, 2}, 4},
     {"depthwise, strided, many pixels", {1, 2, 31, 40}, {2, 1, 5, 3}, {2, 3}, {2, 1}, {1, 1}, 2},
+    {"depthwise, many channels", {1, 70, 4, 5}, {70, 1, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 70},
     {"one output channel", {2, 5, 9, 20}, {1, 5, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
     {"more padding than kernel", {1, 1, 3, 3}, {2, 1, 2, 2}, {1, 1}, {3, 2}, {1, 1}, 1},
     {"one dimension", {2, 3, 11}, {4, 3, 3}, {2}, {1}, {1}, 1},
@@ -119,6 +120,9 @@ TEST_CASE("convolution: other dtypes") {
       const Tensor other = run(s, x.to(dtype), w.to(dtype), std::nullopt);
       CHECK(other.scalar_type() == dtype);
       CHECK(largest_error(other, expected) == 0);
+      if (x.dim() != 4) continue;
+      const Tensor last = x.to(dtype).contiguous(MemoryFormat::ChannelsLast);
+      CHECK(largest_error(run(s, last, w.to(dtype), std::nullopt), expected) == 0);
     }
     const Tensor z = run(s, x.to(kComplex64) * Scalar(complex<double>(0, 1)), w.to(kComplex64), std::nullopt);
     CHECK(largest_error(view_as_real(z).select(-1, 1), expected) == 0);
