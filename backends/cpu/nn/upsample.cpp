@@ -176,14 +176,44 @@ class ByteTaps {
     for (double w : merged) weight_.push_back(static_cast<int16_t>(std::copysign(0.5, w) + w * (1 << precision_)));
     index_ = taps.index;
   }
-  // The mean of the taps of output `o`, whose elements are `stride` apart.
-  uint8_t operator()(const uint8_t* from, int64_t o, int64_t stride) const {
-    int32_t sum = 1 << (precision_ - 1);
-    for (int64_t k = o * count_; k < (o + 1) * count_; ++k) sum += weight_[k] * from[index_[k] * stride];
-    return static_cast<uint8_t>(std::clamp(sum >> precision_, 0, 255));
+  // The means of the taps of every output, each of which is a row of n numbers.
+  void means(const uint8_t* from, int64_t n, uint8_t* to) const {
+    // Members are read once: bytes that are written to `to` might change them.
+    const int64_t count = count_, taps = static_cast<int64_t>(index_.size());
+    const int64_t* index = index_.data();
+    const int16_t* weight = weight_.data();
+    const int precision = precision_;
+    for (int64_t first = 0; first < taps; first += count, to += n) {
+      if (n == 1) {
+        int32_t sum = 1 << (precision - 1);
+        for (int64_t k = first; k < first + count; ++k) sum += weight[k] * from[index[k]];
+        *to = rounded(sum, precision);
+      } else {
+        mean_of_rows(from, index + first, weight + first, n, to);
+      }
+    }
   }
 
  private:
+  static uint8_t rounded(int32_t sum, int precision) {
+    return static_cast<uint8_t>(std::clamp(sum >> precision, 0, 255));
+  }
+  void mean_of_rows(const uint8_t* from, const int64_t* index, const int16_t* weight, int64_t n, uint8_t* to) const {
+    constexpr int64_t kChunk = 256;
+    int32_t sums[kChunk];
+    const int precision = precision_;
+    for (int64_t i = 0; i < n; i += kChunk) {
+      const int64_t count = std::min(kChunk, n - i);
+      std::fill_n(sums, count, 1 << (precision - 1));
+      for (int k = 0; k < count_; ++k) {
+        const uint8_t* row = from + index[k] * n + i;
+        const int32_t factor = weight[k];
+        for (int64_t j = 0; j < count; ++j) sums[j] += factor * row[j];
+      }
+      for (int64_t j = 0; j < count; ++j) to[i + j] = rounded(sums[j], precision);
+    }
+  }
+
   int count_ = 1;
   int precision_ = 0;
   std::vector<int64_t> index_;
@@ -202,12 +232,11 @@ void upsample_bytes(const Tensor& output, const Tensor& input, const UpsampleGeo
     for (int64_t plane = begin; plane < end; ++plane) {
       const uint8_t* from = in + plane * g.input_plane() * g.inner;
       uint8_t* to = out + plane * g.output_plane() * g.inner;
-      for (int64_t i = 0; i < h.input * w.output * g.inner; ++i) {
-        const int64_t c = i % g.inner, o = i / g.inner % w.output, row = i / g.inner / w.output;
-        wide[i] = width(from + row * w.input * g.inner + c, o, g.inner);
-      }
       const int64_t columns = w.output * g.inner;
-      for (int64_t i = 0; i < h.output * columns; ++i) to[i] = height(wide.data() + i % columns, i / columns, columns);
+      for (int64_t row = 0; row < h.input; ++row) {
+        width.means(from + row * w.input * g.inner, g.inner, wide.data() + row * columns);
+      }
+      height.means(wide.data(), columns, to);
     }
   });
 }

@@ -142,6 +142,14 @@ TEST_CASE("upsample: images of bytes are resized in integers") {
   const Tensor image = tensor({0, 255, 100, 7}).to(kUInt8).view({1, 1, 2, 2});
   CHECK(values(upsample_bilinear2d(image, {3, 3}, false)) == Doubles{0, 128, 255, 50, 91, 131, 100, 54, 7});
   CHECK(values(upsample_bicubic2d(image, {3, 3}, false)) == Doubles{0, 134, 255, 54, 91, 128, 117, 48, 0});
+  // Rows longer than a chunk of sums, in both layouts, against the same in floating point: each dimension rounds once.
+  const Tensor wide = leaf({2, 3, 9, 300}).detach().mul(1e4).remainder(256).floor();
+  for (const int64_t columns : {171, 420}) {
+    const Tensor got = upsample_bilinear2d(wide.to(kUInt8), {7, columns}, false);
+    CHECK(got.scalar_type() == kUInt8);
+    CHECK(largest(got.to(kFloat64) - upsample_bilinear2d(wide, {7, columns}, false)) < 1.02);
+    CHECK(equal(got, upsample_bilinear2d(wide.to(kUInt8).contiguous(MemoryFormat::ChannelsLast), {7, columns}, false)));
+  }
   CHECK_THROWS_AS(upsample_trilinear3d(image.view({1, 1, 1, 2, 2}), {1, 3, 3}, false), NotImplementedError);
 }
 
