@@ -22,12 +22,15 @@ namespace {
 bool by_tap(const PoolGeometry& g) { return g.inner == 1 && !g.axis[2].adaptive; }
 bool by_column(const PoolGeometry& g) { return g.inner == 1 && g.axis[2].adaptive; }
 
-// The outputs [first, last) of a row whose window element `k` lies inside the input, at o * stride + offset.
+// The outputs [first, last) of a row whose window element `k` lies inside the input, at o * stride + offset. Nothing is
+// divided where that is all of them, as it nearly always is: in short rows, it would take longer than the rest.
 struct Tap {
   int64_t first, last, offset;
   Tap(const PoolAxis& w, int64_t k) : offset(k * w.dilation - w.padding) {
     first = offset >= 0 ? 0 : (-offset + w.stride - 1) / w.stride;
-    last = w.input > offset ? std::min(w.output, (w.input - offset + w.stride - 1) / w.stride) : 0;
+    last = (w.output - 1) * w.stride + offset < w.input ? w.output
+           : w.input > offset                           ? (w.input - offset + w.stride - 1) / w.stride
+                                                        : 0;
   }
 };
 
@@ -37,7 +40,8 @@ template <class Body>
 void for_each_tap(const PoolAxis& w, const Body& body) {
   const int64_t before = w.padding - (w.output - 1) * w.stride;  // what the last window, too, has in the padding
   const int64_t first = before > 0 ? (before + w.dilation - 1) / w.dilation : 0;
-  const int64_t last = std::min(w.kernel, (w.input + w.padding + w.dilation - 1) / w.dilation);
+  const bool all = (w.kernel - 1) * w.dilation < w.input + w.padding;
+  const int64_t last = all ? w.kernel : (w.input + w.padding + w.dilation - 1) / w.dilation;
   for (int64_t k = first; k < last; ++k) body(Tap(w, k));
 }
 
@@ -110,9 +114,11 @@ void max_row_by_tap(const T* plane, T* out, int64_t* indices, Largest<Math>& lar
   largest.resize(width.output);
   Math* best = largest.best.data();
   int32_t* where = largest.where.data();
-  for (int64_t o = 0; o < width.output; ++o) {
-    best[o] = lowest<Math>();
-    where[o] = static_cast<int32_t>(first_row + width.begin(o));
+  std::fill_n(best, width.output, lowest<Math>());
+  const int64_t padded = std::min(Tap(width, 0).first, width.output);
+  for (int64_t o = 0; o < padded; ++o) where[o] = static_cast<int32_t>(first_row + width.begin(o));
+  for (int64_t o = padded; o < width.output; ++o) {
+    where[o] = static_cast<int32_t>(first_row + o * width.stride - width.padding);
   }
   for_each_window_row(g, d, h, [&](int64_t row) {
     for_each_tap(width, [&](const Tap& tap) {
@@ -307,12 +313,14 @@ struct AvgPoolLoop {
     const T* in = input.data_ptr<T>();
     T* out = output.data_ptr<T>();
     const PoolAxis& width = g.axis[2];
+    const bool alike = by_tap(g) && are_whole(width);
     for_each_output_row(g, row_cost(g), [&](int64_t plane, int64_t d, int64_t h) {
       static thread_local std::vector<Math> sums;
       sums.assign(static_cast<size_t>(by_column(g) ? width.input : width.output * g.inner), Math(0));
       const T* from = in + plane * g.input_plane() * g.inner;
       for_each_window_row(g, d, h, [&](int64_t row) { add_row(from + row * g.inner, g, sums.data()); });
       T* to = out + output_row(g, plane, d, h);
+      if (alike) return store_quotients(sums.data(), static_cast<Math>(divisor(g, d, h, int64_t(0))), width.output, to);
       for (int64_t w = 0; w < width.output; ++w) {
         const auto count = static_cast<Math>(divisor(g, d, h, w));
         if (by_column(g)) {
@@ -322,6 +330,18 @@ struct AvgPoolLoop {
         for (int64_t i = w * g.inner; i < (w + 1) * g.inner; ++i) to[i] = static_cast<T>(sums[i] / count);
       }
     });
+  }
+
+ private:
+  // Whether no window of a row reaches out of it; if so, all have one divisor.
+  static bool are_whole(const PoolAxis& w) {
+    const int64_t reach = (w.kernel - 1) * w.dilation + 1;
+    return w.count(0) == reach && w.count(w.output - 1) == reach;
+  }
+  template <class T, class Math>
+  static void store_quotients(const Math* sums, Math count, int64_t n, T* to) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(sums[i] / count);
   }
 };
 
