@@ -1,5 +1,6 @@
 // The gradient of a convolution by its input, which is also the transposed convolution.
 #include "backends/cpu/loops.h"
+#include "backends/cpu/nn/conv_channels_last.h"
 #include "backends/cpu/nn/conv_depthwise.h"
 #include "backends/cpu/nn/conv_forward.h"
 #include "backends/cpu/nn/conv_pixels.h"
@@ -51,6 +52,24 @@ void convolve_back(const ConvSizes& s, const Tensor& input, const Tensor& output
   const PaddedVolumes<T> image(rows, before, back.padded());
   Convolution<T>(back, image, turned.data(), result.tensor(), bias).run();
   result.store();
+}
+
+// The same of images with their channels last, where the taps turn around and the weight is read where it lies.
+template <class T>
+void convolve_back_channels_last(const ConvSizes& s, const Tensor& input, const Tensor& output, const Tensor& weight,
+                                 const Tensor& bias, const Spatial& padding) {
+  const auto [back, before] = turned_around(s, input, padding);
+  const PixelImages<gemm_math_t<T>> images(output, before, back.padded());
+  const bool taps_first = has_taps_first(weight);
+  const Tensor rows = taps_first ? weight : native::contiguous(weight);
+  const int64_t taps = s.taps(), channel_step = taps_first ? 1 : taps, tap_step = taps_first ? s.in_channels : 1;
+  const Scratch<int64_t> columns(s.in_channels), depths(back.depth());
+  for (int64_t c = 0; c < s.in_channels; ++c) columns[c] = c * channel_step;
+  for (int64_t k = 0; k < back.depth(); ++k) depths[k] = k / taps * s.depth() + k % taps * tap_step;
+  const WeightMatrix<T> matrix = {rows.data_ptr<T>(), s.out_channels * s.depth(),
+                                  channel_step == 1 ? nullptr : columns.data(), depths.data(),
+                                  TapOrder::TurnedByChannel};
+  ChannelsLastConvolution<T>(back, images, matrix, input, bias).run();
 }
 
 // With any stride: for some pixels of the output at a time, the product weight^T output holds what each of the kernel's
@@ -171,6 +190,12 @@ struct TransposeLoop {
   static void run(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor& bias,
                   const ConvGeometry& geometry) {
     const ConvSizes sizes(output, input, weight, geometry);
+    if constexpr (std::is_floating_point_v<gemm_math_t<T>>) {
+      if (convolves_back(sizes, input) &&
+          ChannelsLastConvolution<T>::serves(turned_around(sizes, input, geometry.padding).first)) {
+        return convolve_back_channels_last<T>(sizes, input, output, weight, bias, geometry.padding);
+      }
+    }
     const Tensor straight = native::contiguous(weight);
     if (convolves_back(sizes, input)) {
       return convolve_back(sizes, input, output, straight.data_ptr<T>(), bias, geometry.padding);
@@ -201,6 +226,13 @@ struct TransposeScratch {
     using Math = gemm_math_t<T>;
     const ConvSizes s(output, input, weight, geometry);
     constexpr auto kReal = static_cast<int64_t>(sizeof(gemm_real_t<Math>));
+    if constexpr (std::is_floating_point_v<Math>) {
+      const auto [back, before] = turned_around(s, input, geometry.padding);
+      if (convolves_back(s, input) && ChannelsLastConvolution<T>::serves(back)) {
+        return (has_taps_first(weight) ? 0 : bytes_to_copy(weight)) + ChannelsLastConvolution<T>::scratch(back) +
+               PixelImages<Math>::scratch(output, before, back.padded());
+      }
+    }
     int64_t bytes = bytes_to_copy(weight) + bytes_to_copy(input) + bytes_to_copy(output);
     if (convolves_back(s, input)) {
       const auto [back, before] = turned_around(s, input, geometry.padding);

@@ -1,5 +1,6 @@
 // The gradient of a convolution by its weight, see Note [Convolution as a product].
 #include "backends/cpu/loops.h"
+#include "backends/cpu/nn/conv_channels_last.h"
 #include "backends/cpu/nn/conv_image.h"
 #include "backends/cpu/nn/conv_pixels.h"
 #include "backends/cpu/nn/conv_volume.h"
@@ -120,6 +121,13 @@ struct WeightLoop {
     using Math = gemm_math_t<T>;
     const ConvSizes s(output, input, weight, geometry);
     const Spatial extent = s.image_extent(input, geometry);
+    if constexpr (std::is_floating_point_v<Math>) {
+      if (ChannelsLastWeightGradient<T>::serves(s)) {
+        const PixelImages<Math> images(input, geometry.padding, extent);
+        const bool even = ChannelsLastWeightGradient<T>::has_even_pixels(output);
+        return ChannelsLastWeightGradient<T>(s, images, even ? output : native::contiguous(output)).run(weight);
+      }
+    }
     const Tensor input_rows = native::contiguous(input), output_rows = native::contiguous(output);
     const PaddedVolumes<T> image(input_rows, geometry.padding, extent);
     const PaddedVolumes<T> grad(output_rows, {}, output_extent(s, extent));
@@ -183,6 +191,13 @@ struct WeightScratch {
     using Math = gemm_math_t<T>;
     const ConvSizes s(output, input, weight, geometry);
     const Spatial extent = s.image_extent(input, geometry);
+    if constexpr (std::is_floating_point_v<Math>) {
+      if (ChannelsLastWeightGradient<T>::serves(s)) {
+        const bool even = ChannelsLastWeightGradient<T>::has_even_pixels(output);
+        return (even ? 0 : bytes_to_copy(output)) + ChannelsLastWeightGradient<T>::scratch(s) +
+               PixelImages<Math>::scratch(input, geometry.padding, extent);
+      }
+    }
     return bytes_to_copy(input) + bytes_to_copy(output) + PaddedVolumes<T>::scratch(input, geometry.padding, extent) +
            PaddedVolumes<T>::scratch(output, {}, output_extent(s, extent)) +
            s.groups * chunks_of<Math>(s) * s.out_channels * s.depth() * static_cast<int64_t>(sizeof(Math));
