@@ -2,7 +2,9 @@
 
 #include <numeric>
 
+#include "backends/cpu/linalg/gemm_gathered.h"
 #include "backends/cpu/linalg/gemm_pack.h"
+#include "backends/cpu/linalg/gemm_store.h"
 #include "backends/cpu/linalg/gemv.h"
 #include "backends/cpu/loops.h"
 #include "backends/cpu/register.h"
@@ -27,6 +29,20 @@ struct Product {
   // vector. Which way is taken must not depend on how the product is split over threads, since the order of summation
   // differs.
   bool by_vectors() const { return columns == 1 || (columns <= 4 && rows >= 64 && a.column_stride == 1); }
+  // A product with few rows or columns does not repay packing the other operand, which is read where it lies: as rows
+  // of any stride, or as columns that neighbour each other.
+  bool is_narrow() const {
+    using Shape = TileShape<gemm_math_t<T>>;
+    return can_gather() && columns <= 2 * Shape::NR && rows >= 64 && a.column_stride == 1;
+  }
+  bool is_low() const {
+    using Shape = TileShape<gemm_math_t<T>>;
+    return can_gather() && rows <= 4 * Shape::MR && columns >= 64 && b.column_stride == 1 &&
+           depth * columns <= kLeastPacked;
+  }
+  // Columns of larger matrices are in too many pages to be read one panel after the other.
+  static constexpr int64_t kLeastPacked = int64_t(1) << 19;
+  static constexpr bool can_gather() { return std::is_floating_point_v<T>; }
   Product block(int64_t row, int64_t some_rows, int64_t column, int64_t some_columns) const {
     return {some_rows, some_columns, depth, a.at(row, 0), b.at(0, column), c.at(row, column), alpha, beta};
   }
@@ -44,6 +60,8 @@ template <class T>
 bool better_transposed(const Product<T>& p) {
   if (p.rows == 1 || p.columns == 1) return p.columns != 1;
   if (p.by_vectors() || p.transposed().by_vectors()) return !p.by_vectors();
+  const auto reads_in_place = [](const Product<T>& q) { return q.is_narrow() || q.is_low(); };
+  if (reads_in_place(p) || reads_in_place(p.transposed())) return !reads_in_place(p);
   if (p.c.column_stride != 1 && p.c.row_stride == 1) return true;
   return padded_work<T>(p.rows, p.columns) * 2 > padded_work<T>(p.columns, p.rows) * 3;
 }
@@ -81,10 +99,57 @@ void multiply_by_vectors(const Product<T>& p) {
   }
 }
 
+// Along the dimension in which C is contiguous.
 template <class T>
-void multiply_on_this_thread(const Product<T>& p, bool by_vectors) {
+void store_sums(const T* sums, int64_t rows, const TileResult<T>& out) {
+  constexpr int64_t NR = TileShape<T>::NR;
+  if (out.c.row_stride != 1) return store_tile<T>(sums, rows, NR, out);
+  for (int64_t j = 0; j < out.columns; ++j) {
+    T* c = out.c.at(0, j).data;
+    for (int64_t i = 0; i < rows; ++i) c[i] = blend(sums[i * NR + j], out, c[i]);
+  }
+}
+
+// Reads the rows where they lie and, of the columns, whole panels that are contiguous; packs the other columns.
+template <class T>
+void multiply_in_place(const Product<T>& p) {
+  using Shape = TileShape<T>;
+  const int64_t step = even_step(p.rows, Shape::MR, 1);
+  const Scratch<int64_t> offsets(p.depth);
+  for (int64_t d = 0; d < p.depth; ++d) offsets[d] = d * p.a.column_stride;
+  const MatrixSource<T> columns(p.b.data, p.b.column_stride, p.b.row_stride);
+  const Scratch<T> packed(Shape::NR * p.depth);
+  T sums[Shape::MR * Shape::NR];
+  for (int64_t j = 0; j < p.columns; j += Shape::NR) {
+    const int64_t lanes = std::min(Shape::NR, p.columns - j), vectors = (lanes + Shape::width - 1) / Shape::width;
+    ColumnVectors<T> b = {p.b.data + j, p.b.row_stride, vectors};
+    if (p.b.column_stride != 1 || lanes < Shape::NR) {
+      columns.pack(columns, j, lanes, 0, p.depth, vectors * Shape::width, packed.data());
+      b = {packed.data(), vectors * Shape::width, vectors};
+    }
+    for (int64_t i = 0; i < p.rows; i += step) {
+      const T* first[Shape::MR];
+      const int64_t height = std::min(step, p.rows - i);
+      for (int64_t r = 0; r < height; ++r) first[r] = p.a.at(i + r, 0).data;
+      multiply_gathered<T>(height, p.depth, {first, offsets.data()}, b, false, sums, Shape::NR);
+      store_sums(sums, height, {p.c.at(i, j), lanes, p.alpha, p.beta});
+    }
+  }
+}
+
+enum class Way { Packed, ByVectors, InPlace };
+template <class T>
+Way way_of(const Product<T>& p) {
+  return p.by_vectors() ? Way::ByVectors : p.is_narrow() || p.is_low() ? Way::InPlace : Way::Packed;
+}
+
+template <class T>
+void multiply_on_this_thread(const Product<T>& p, Way way) {
   using Math = gemm_math_t<T>;
-  if (by_vectors) return multiply_by_vectors(p);
+  if (way == Way::ByVectors) return multiply_by_vectors(p);
+  if constexpr (Product<T>::can_gather()) {
+    if (way == Way::InPlace) return multiply_in_place(p);
+  }
   const MatrixSource<T> a(p.a.data, p.a.row_stride, p.a.column_stride);
   const MatrixSource<T> b(p.b.data, p.b.column_stride, p.b.row_stride);
   if constexpr (std::is_integral_v<T> && sizeof(T) == sizeof(Math)) {
@@ -129,7 +194,7 @@ void multiply_block(const Product<T>& p, const Grid& grid, int64_t block) {
   const int64_t column_step = ((p.columns + grid.column_blocks - 1) / grid.column_blocks + tile - 1) / tile * tile;
   const int64_t row = block / grid.column_blocks * row_step, column = block % grid.column_blocks * column_step;
   const int64_t rows = std::min(row_step, p.rows - row), columns = std::min(column_step, p.columns - column);
-  if (rows > 0 && columns > 0) multiply_on_this_thread(p.block(row, rows, column, columns), p.by_vectors());
+  if (rows > 0 && columns > 0) multiply_on_this_thread(p.block(row, rows, column, columns), way_of(p));
 }
 
 template <class T>
@@ -206,7 +271,7 @@ struct GemmScratch {
     const Split<T> split(c, a, b, 0, 1);
     const int64_t rows = (split.first.rows + split.grid.row_blocks - 1) / split.grid.row_blocks;
     const int64_t columns = (split.first.columns + split.grid.column_blocks - 1) / split.grid.column_blocks;
-    if (split.first.by_vectors()) return 0;
+    if (way_of(split.first) != Way::Packed) return 0;
     const int64_t depth = even_step(split.first.depth, Shape::KC, 1);
     const int64_t packed = packed_rows_size<Math>(even_step(rows, Shape::MC, 1), depth) +
                            packed_columns_size<Math>(even_step(columns, Shape::NC, Shape::NR), depth);

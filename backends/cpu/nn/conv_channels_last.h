@@ -1,7 +1,7 @@
 // Convolutions of images that have their channels last.
 #pragma once
+#include "backends/cpu/linalg/gemm_gathered.h"
 #include "backends/cpu/nn/conv_image.h"
-#include "backends/cpu/nn/conv_tile.h"
 #include "backends/cpu/nn/conv_volume.h"
 
 namespace rush::cpu {
@@ -206,8 +206,8 @@ class ChannelsLastConvolution {
       const Math* rows[Shape::MR];
       const int64_t height = std::min(step, first + count - p);
       for (int64_t i = 0; i < height; ++i) rows[i] = images + positions_[p + i];
-      multiply_gathered<Math>(height, vectors, s_.depth(), {rows, taps_.data()}, packed(group, panel), false, sums,
-                              Shape::NR);
+      multiply_gathered<Math>(height, s_.depth(), {rows, taps_.data()},
+                              {packed(group, panel), vectors * Shape::width, vectors}, false, sums, Shape::NR);
       store(p, height, channel, lanes, sums, bias);
     }
   }
@@ -343,8 +343,9 @@ class ChannelsLastWeightGradient {
     const int64_t vectors = vectors_for(lanes_of(panel)), columns = panels_ * Shape::NR;
     for (int64_t i = 0; i < height; ++i) rows[i] = images_.data() + group * s_.in_channels + taps_[k + i];
     Math* sums = sums_.data_ptr<Math>() + (group * s_.depth() + k) * columns + panel * Shape::NR;
-    multiply_gathered<Math>(height, vectors, count, {rows, positions_.data() + first},
-                            packed(group, panel) + first * vectors * Shape::width, first > 0, sums, columns);
+    const int64_t width = vectors * Shape::width;
+    multiply_gathered<Math>(height, count, {rows, positions_.data() + first},
+                            {packed(group, panel) + first * width, width, vectors}, first > 0, sums, columns);
   }
 
   void store(const Tensor& weight) const {

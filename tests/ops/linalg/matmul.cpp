@@ -94,6 +94,40 @@ TEST_CASE("mm: few vectors by a matrix of contiguous rows, on either side") {
   }
 }
 
+TEST_CASE("mm: few rows or few columns, read where they lie") {
+  const auto layouts = [](const Tensor& t) {
+    Tensor gaps = full({2 * t.size(0), 3 * t.size(1)}, std::numeric_limits<double>::quiet_NaN(), t.scalar_type());
+    gaps = gaps.slice(0, 0, std::nullopt, 2).slice(1, 1, std::nullopt, 3);
+    gaps.copy_(t);
+    return Tensors{t, t.t().contiguous().t(), gaps};
+  };
+  for (const ScalarType dtype : {kFloat64, kFloat32}) {
+    for (const auto& [n, k, m] : std::vector<std::array<int64_t, 3>>{
+             {5, 33, 70}, {15, 1, 64}, {29, 40, 101}, {56, 17, 96}, {57, 9, 65}, {70, 300, 20}, {131, 31, 64}}) {
+      CAPTURE(dtype);
+      CAPTURE(n);
+      const Tensor a = whole({n, k}, dtype, 1), b = whole({k, m}, dtype, 2), c = whole({n, m}, dtype, 3);
+      const Doubles product = reference(a, b), added = values(c);
+      Doubles blended(product.size());
+      for (size_t i = 0; i < product.size(); ++i) blended[i] = 2 * added[i] - 3 * product[i];
+      for (const Tensor& x : layouts(a)) {
+        for (const Tensor& y : layouts(b)) {
+          check_equal(x.mm(y), product);
+          check_equal(addmm(c, x, y, 2, -3), blended);
+          check_equal(y.t().mm(x.t()).t(), product);
+        }
+      }
+    }
+  }
+  const Tensor a = randn({40, 70}), b = randn({70, 300});
+  const int threads = get_num_threads();
+  set_num_threads(1);
+  const Tensor alone = a.mm(b);
+  set_num_threads(3);
+  CHECK(a.mm(b).equal(alone));
+  set_num_threads(threads);
+}
+
 TEST_CASE("mm: integers wrap around") {
   const Tensor a = full({1, 2}, 100, kInt8), b = full({2, 1}, 3, kInt8);
   CHECK(a.mm(b).item<int64_t>() == static_cast<int8_t>(600));

@@ -1,4 +1,4 @@
-#include "backends/cpu/nn/conv_tile.h"
+#include "backends/cpu/linalg/gemm_gathered.h"
 
 #include <array>
 #include <utility>
@@ -11,25 +11,26 @@ namespace {
 
 // As multiply_tile of gemm_impl.h. All rows have the same offset at one depth, so that an index register serves them.
 template <class Math, int rows, int vectors>
-void gathered_tile(int64_t depth, const GatheredRows<Math>& a, const Math* panel, bool adds, Math* out,
+void gathered_tile(int64_t depth, const GatheredRows<Math>& a, const ColumnVectors<Math>& b, bool adds, Math* out,
                    int64_t row_stride) {
   using Vector = typename VectorOf<Math, kVectorBytes>::type;
   constexpr int width = TileShape<Math>::width;
   const Math* first[rows];
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i) first[i] = a.first[i];
+  const Math* from = b.data;
   Vector sums[rows][vectors] = {};
   for (int64_t d = 0; d < depth; ++d) {
     Vector columns[vectors];
 #pragma GCC unroll 2
-    for (int j = 0; j < vectors; ++j) columns[j] = *reinterpret_cast<const Vector*>(panel + j * width);
+    for (int j = 0; j < vectors; ++j) columns[j] = *reinterpret_cast<const Vector*>(from + j * width);
     const int64_t offset = a.offsets[d];
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 2
       for (int j = 0; j < vectors; ++j) sums[i][j] += first[i][offset] * columns[j];
     }
-    panel += vectors * width;
+    from += b.step;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i) {
@@ -42,7 +43,7 @@ void gathered_tile(int64_t depth, const GatheredRows<Math>& a, const Math* panel
 }
 
 template <class Math>
-using GatheredFn = void (*)(int64_t, const GatheredRows<Math>&, const Math*, bool, Math*, int64_t);
+using GatheredFn = void (*)(int64_t, const GatheredRows<Math>&, const ColumnVectors<Math>&, bool, Math*, int64_t);
 
 template <class Math, int vectors, int... rows>
 constexpr std::array<GatheredFn<Math>, sizeof...(rows)> gathered_functions(std::integer_sequence<int, rows...>) {
@@ -52,16 +53,16 @@ constexpr std::array<GatheredFn<Math>, sizeof...(rows)> gathered_functions(std::
 }  // namespace
 
 template <class Math>
-void multiply_gathered(int64_t rows, int64_t vectors, int64_t depth, const GatheredRows<Math>& a, const Math* panel,
+void multiply_gathered(int64_t rows, int64_t depth, const GatheredRows<Math>& a, const ColumnVectors<Math>& b,
                        bool adds, Math* sums, int64_t row_stride) {
   constexpr auto heights = std::make_integer_sequence<int, TileShape<Math>::MR>();
   static constexpr auto one = gathered_functions<Math, 1>(heights), two = gathered_functions<Math, 2>(heights);
-  (vectors == 2 ? two : one)[static_cast<size_t>(rows - 1)](depth, a, panel, adds, sums, row_stride);
+  (b.vectors == 2 ? two : one)[static_cast<size_t>(rows - 1)](depth, a, b, adds, sums, row_stride);
 }
 
-template void multiply_gathered(int64_t, int64_t, int64_t, const GatheredRows<float>&, const float*, bool, float*,
+template void multiply_gathered(int64_t, int64_t, const GatheredRows<float>&, const ColumnVectors<float>&, bool, float*,
                                 int64_t);
-template void multiply_gathered(int64_t, int64_t, int64_t, const GatheredRows<double>&, const double*, bool, double*,
-                                int64_t);
+template void multiply_gathered(int64_t, int64_t, const GatheredRows<double>&, const ColumnVectors<double>&, bool,
+                                double*, int64_t);
 
 }  // namespace rush::cpu
