@@ -93,6 +93,18 @@ void pixel_positions(const ConvSizes& s, const PixelImages<Math>& images, int64_
   }
 }
 
+// The distance of an image's pixels in a channel; 0 where they have more than one.
+inline int64_t pixel_step(const Tensor& images) {
+  int64_t step = 0, pixels = 1;
+  for (int64_t d = 4; d > 1; --d) {
+    if (images.size(d) == 1) continue;
+    if (step == 0) step = images.stride(d);
+    if (images.stride(d) != step * pixels) return 0;
+    pixels *= images.size(d);
+  }
+  return step == 0 ? 1 : step;
+}
+
 // How the depths of a product are numbered: channel by channel, tap by tap, or channel by channel with the kernel
 // turned around.
 enum class TapOrder { ByChannel, ByTap, TurnedByChannel };
@@ -149,6 +161,7 @@ class ChannelsLastConvolution {
         images_(images),
         output_(output),
         bias_(bias),
+        is_dense_(pixel_step(output) == 1),
         pixels_(sizes.batch * volume_of(sizes.output)),
         panels_((sizes.out_channels + Shape::NR - 1) / Shape::NR),
         taps_(sizes.depth()),
@@ -220,7 +233,7 @@ class ChannelsLastConvolution {
       for (int64_t i = 0; i < count; ++i) {
         for (int64_t l = 0; l < lanes; ++l) to[i][l] = static_cast<T>(sums[i * Shape::NR + l] + bias[l]);
       }
-    } else if (to[count - 1] - to[0] == count - 1) {
+    } else if (is_dense_ && to[count - 1] - to[0] == count - 1) {
       for (int64_t l = 0; l < lanes; ++l) {
         T* row = to[0] + l * step;
         for (int64_t i = 0; i < count; ++i) row[i] = static_cast<T>(sums[i * Shape::NR + l] + bias[l]);
@@ -253,6 +266,7 @@ class ChannelsLastConvolution {
   const PixelImages<Math>& images_;
   Volumes<T> output_;
   const Tensor& bias_;
+  bool is_dense_;
   int64_t pixels_, panels_;
   Scratch<int64_t> taps_, positions_;
   Scratch<Math> packed_weight_;
@@ -271,12 +285,6 @@ class ChannelsLastWeightGradient {
     const int64_t rows = s.batch * volume_of(s.output) + s.depth();
     return s.groups * packed_columns_size<Math>(s.out_channels, rows) * static_cast<int64_t>(sizeof(Math));
   }
-  // Whether an image's pixels have one distance, so that they can be packed where they lie.
-  static bool has_even_pixels(const Tensor& output) {
-    return (output.size(2) == 1 || output.stride(2) == output.size(3) * output.stride(3)) &&
-           (output.size(3) == 1 || output.stride(3) == output.size(4) * output.stride(4));
-  }
-
   ChannelsLastWeightGradient(const ConvSizes& sizes, const PixelImages<Math>& images, const Tensor& output)
       : s_(sizes),
         images_(images),
@@ -326,16 +334,10 @@ class ChannelsLastWeightGradient {
       for (int64_t t = begin; t < end; ++t) {
         const int64_t n = t % s_.batch, panel = t / s_.batch % panels_, group = t / s_.batch / panels_;
         const int64_t lanes = lanes_of(panel), width = vectors_for(lanes) * Shape::width;
-        const MatrixSource<T> columns(grad.row(n, group * s_.out_channels, 0, 0), grad.stride[1], pixel_step(grad));
+        const MatrixSource<T> columns(grad.row(n, group * s_.out_channels, 0, 0), grad.stride[1], pixel_step(output));
         columns.pack(columns, panel * Shape::NR, lanes, 0, pixels, width, packed(group, panel) + n * pixels * width);
       }
     });
-  }
-  static int64_t pixel_step(const Volumes<T>& grad) {
-    for (size_t d = 4; d > 2; --d) {
-      if (grad.size[d] > 1) return grad.stride[d];
-    }
-    return grad.stride[2];
   }
 
   void add_pixels(int64_t group, int64_t panel, int64_t k, int64_t height, int64_t first, int64_t count) const {

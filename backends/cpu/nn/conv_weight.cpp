@@ -124,8 +124,8 @@ struct WeightLoop {
     if constexpr (std::is_floating_point_v<Math>) {
       if (ChannelsLastWeightGradient<T>::serves(s)) {
         const PixelImages<Math> images(input, geometry.padding, extent);
-        const bool even = ChannelsLastWeightGradient<T>::has_even_pixels(output);
-        return ChannelsLastWeightGradient<T>(s, images, even ? output : native::contiguous(output)).run(weight);
+        const Tensor grad = pixel_step(output) > 0 ? output : native::contiguous(output);
+        return ChannelsLastWeightGradient<T>(s, images, grad).run(weight);
       }
     }
     const Tensor input_rows = native::contiguous(input), output_rows = native::contiguous(output);
@@ -193,8 +193,7 @@ struct WeightScratch {
     const Spatial extent = s.image_extent(input, geometry);
     if constexpr (std::is_floating_point_v<Math>) {
       if (ChannelsLastWeightGradient<T>::serves(s)) {
-        const bool even = ChannelsLastWeightGradient<T>::has_even_pixels(output);
-        return (even ? 0 : bytes_to_copy(output)) + ChannelsLastWeightGradient<T>::scratch(s) +
+        return (pixel_step(output) > 0 ? 0 : bytes_to_copy(output)) + ChannelsLastWeightGradient<T>::scratch(s) +
                PixelImages<Math>::scratch(input, geometry.padding, extent);
       }
     }
