@@ -1,8 +1,8 @@
 // The gradient of a convolution by its input, which is also the transposed convolution.
 #include "backends/cpu/loops.h"
-#include "backends/cpu/nn/conv_channels_last.h"
 #include "backends/cpu/nn/conv_depthwise.h"
 #include "backends/cpu/nn/conv_forward.h"
+#include "backends/cpu/nn/conv_phases.h"
 #include "backends/cpu/nn/conv_pixels.h"
 #include "backends/cpu/register.h"
 #include "core/ops/nn/transposed_padding.h"
@@ -52,24 +52,6 @@ void convolve_back(const ConvSizes& s, const Tensor& input, const Tensor& output
   const PaddedVolumes<T> image(rows, before, back.padded());
   Convolution<T>(back, image, turned.data(), result.tensor(), bias).run();
   result.store();
-}
-
-// The same of images with their channels last, where the taps turn around and the weight is read where it lies.
-template <class T>
-void convolve_back_channels_last(const ConvSizes& s, const Tensor& input, const Tensor& output, const Tensor& weight,
-                                 const Tensor& bias, const Spatial& padding) {
-  const auto [back, before] = turned_around(s, input, padding);
-  const PixelImages<gemm_math_t<T>> images(output, before, back.padded());
-  const bool taps_first = has_taps_first(weight);
-  const Tensor rows = taps_first ? weight : native::contiguous(weight);
-  const int64_t taps = s.taps(), channel_step = taps_first ? 1 : taps, tap_step = taps_first ? s.in_channels : 1;
-  const Scratch<int64_t> columns(s.in_channels), depths(back.depth());
-  for (int64_t c = 0; c < s.in_channels; ++c) columns[c] = c * channel_step;
-  for (int64_t k = 0; k < back.depth(); ++k) depths[k] = k / taps * s.depth() + k % taps * tap_step;
-  const WeightMatrix<T> matrix = {rows.data_ptr<T>(), s.out_channels * s.depth(),
-                                  channel_step == 1 ? nullptr : columns.data(), depths.data(),
-                                  TapOrder::TurnedByChannel};
-  ChannelsLastConvolution<T>(back, images, matrix, input, bias).run();
 }
 
 // With any stride: for some pixels of the output at a time, the product weight^T output holds what each of the kernel's
@@ -185,15 +167,28 @@ class ScatteredConvolution {
   Scratch<Real> packed_weight_;
 };
 
+// Whether what a tap gives is rounded before it is added, as PyTorch's does then.
+template <class T>
+bool is_rounded(const Tensor& input, const Tensor& output, const Tensor& weight, const ConvGeometry& geometry) {
+  return is_reduced_float_v<T> && native::output_padding_reaches_stride(input, output, weight, geometry);
+}
+
+template <class T>
+bool has_phases(const ConvSizes& s, const Tensor& input, const Tensor& output, const Tensor& weight,
+                const ConvGeometry& geometry) {
+  const bool is_strided = s.stride != Spatial{1, 1, 1};
+  return (is_strided || convolves_back(s, input)) && !is_rounded<T>(input, output, weight, geometry) &&
+         ChannelsLastGradient<T>::serves(s, input, geometry.padding);
+}
+
 struct TransposeLoop {
   template <class T>
   static void run(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor& bias,
                   const ConvGeometry& geometry) {
     const ConvSizes sizes(output, input, weight, geometry);
     if constexpr (std::is_floating_point_v<gemm_math_t<T>>) {
-      if (convolves_back(sizes, input) &&
-          ChannelsLastConvolution<T>::serves(turned_around(sizes, input, geometry.padding).first)) {
-        return convolve_back_channels_last<T>(sizes, input, output, weight, bias, geometry.padding);
+      if (has_phases<T>(sizes, input, output, weight, geometry)) {
+        return ChannelsLastGradient<T>(sizes, input, output, weight, bias).run(geometry.padding);
       }
     }
     const Tensor straight = native::contiguous(weight);
@@ -202,8 +197,7 @@ struct TransposeLoop {
     }
     const Tensor rows = native::contiguous(output);
     const PaddedVolumes<T> source(rows, {}, sizes.output);
-    const bool rounded =
-        is_reduced_float_v<T> && native::output_padding_reaches_stride(input, output, weight, geometry);
+    const bool rounded = is_rounded<T>(input, output, weight, geometry);
     RowMajorOutput result(input);
     ScatteredConvolution<T>(sizes, result.tensor(), source, straight.data_ptr<T>(), bias, geometry.padding)
         .run(rounded);
@@ -227,10 +221,9 @@ struct TransposeScratch {
     const ConvSizes s(output, input, weight, geometry);
     constexpr auto kReal = static_cast<int64_t>(sizeof(gemm_real_t<Math>));
     if constexpr (std::is_floating_point_v<Math>) {
-      const auto [back, before] = turned_around(s, input, geometry.padding);
-      if (convolves_back(s, input) && ChannelsLastConvolution<T>::serves(back)) {
-        return (has_taps_first(weight) ? 0 : bytes_to_copy(weight)) + ChannelsLastConvolution<T>::scratch(back) +
-               PixelImages<Math>::scratch(output, before, back.padded());
+      if (has_phases<T>(s, input, output, weight, geometry)) {
+        return (has_taps_first(weight) ? 0 : bytes_to_copy(weight)) +
+               ChannelsLastGradient<T>::scratch(s, input, output, geometry.padding);
       }
     }
     int64_t bytes = bytes_to_copy(weight) + bytes_to_copy(input) + bytes_to_copy(output);
