@@ -20,13 +20,16 @@ bool before(const Entry<Key>& a, const Entry<Key>& b) {
   return a.key != b.key ? a.key < b.key : a.index < b.index;
 }
 
-// The n elements of a line, `stride` apart; with `reversed` the largest has the smallest key.
+// With `reversed` the largest element has the smallest key.
+template <class T, class Key = SortKey<T>>
+RUSH_HD Key entry_key(T x, bool reversed) {
+  return static_cast<Key>(sort_key(x) ^ (reversed ? static_cast<Key>(~Key(0)) : Key(0)));
+}
+
+// The n elements of a line, `stride` apart.
 template <class T, class Key = SortKey<T>>
 RUSH_HD void load_entries(const T* x, int64_t stride, int64_t n, bool reversed, Entry<Key>* entries) {
-  const Key flip = reversed ? static_cast<Key>(~Key(0)) : Key(0);
-  for (int64_t i = 0; i < n; ++i) {
-    entries[i] = {static_cast<Key>(sort_key(x[i * stride]) ^ flip), i};
-  }
+  for (int64_t i = 0; i < n; ++i) entries[i] = {entry_key(x[i * stride], reversed), i};
 }
 
 template <class Key>
@@ -98,10 +101,16 @@ RUSH_HD void adjust_heap(Entry<Key>* a, int64_t hole, int64_t n, Entry<Key> entr
   a[hole] = entry;
 }
 
+// Makes k entries a heap, the largest first.
+template <class Key>
+RUSH_HD void make_heap(Entry<Key>* a, int64_t k) {
+  for (int64_t parent = (k - 2) / 2; k > 1 && parent >= 0; --parent) adjust_heap(a, parent, k, a[parent]);
+}
+
 // Makes the first k of n entries a heap of the k smallest.
 template <class Key>
 RUSH_HD void heap_select(Entry<Key>* a, int64_t k, int64_t n) {
-  for (int64_t parent = (k - 2) / 2; k > 1 && parent >= 0; --parent) adjust_heap(a, parent, k, a[parent]);
+  make_heap(a, k);
   for (int64_t i = k; i < n; ++i) {
     if (!(a[i] < a[0])) continue;
     const Entry<Key> entry = a[i];
@@ -111,13 +120,18 @@ RUSH_HD void heap_select(Entry<Key>* a, int64_t k, int64_t n) {
 }
 
 template <class Key>
-RUSH_HD void partial_sort(Entry<Key>* a, int64_t k, int64_t n) {
-  heap_select(a, k, n);
+RUSH_HD void sort_heap(Entry<Key>* a, int64_t k) {
   for (int64_t last = k - 1; last > 0; --last) {
     const Entry<Key> entry = a[last];
     a[last] = a[0];
     adjust_heap(a, 0, last, entry);
   }
+}
+
+template <class Key>
+RUSH_HD void partial_sort(Entry<Key>* a, int64_t k, int64_t n) {
+  heap_select(a, k, n);
+  sort_heap(a, k);
 }
 
 // Sorts by insertion, as std::sort does where there are at most kFewEntries. (For more it recurs, which a GPU has no
@@ -171,11 +185,14 @@ RUSH_HD void nth_element(Entry<Key>* a, int64_t k, int64_t n) {
   sort_few(a, n);
 }
 
+// Whether PyTorch's topk takes k of n elements by partial_sort.
+RUSH_HD inline bool takes_few(int64_t k, int64_t n) { return k * 64 <= n; }
+
 // The k > 0 smallest keys first; among equal keys, as in PyTorch's topk, whatever the selection leaves. Returns how
 // many of the first entries are yet to be sorted.
 template <class Key>
 RUSH_HD int64_t select_first(Entry<Key>* entries, int64_t n, int64_t k) {
-  if (k * 64 <= n) {
+  if (takes_few(k, n)) {
     partial_sort(entries, k, n);
     return 0;
   }

@@ -24,10 +24,64 @@ void pick_lines(const Tensor& values, const Tensor& indices, const Tensor& input
   });
 }
 
+template <class Key>
+struct Ranked {
+  Key key;
+  int64_t rank, equals;  // its rank among the keys equal to it, and how many these are
+};
+
+template <class Key>
+Ranked<Key> key_of_rank_among_few(Key* keys, int64_t n, int64_t k) {
+  std::nth_element(keys, keys + k, keys + n);
+  const Key key = keys[k];
+  return {key, k - std::count_if(keys, keys + k, [=](Key other) { return other < key; }),
+          std::count(keys, keys + n, key)};
+}
+
+// The key that has rank k among n, by counts of 8-bit digits, the most significant one first. Each pass keeps the keys
+// that have the wanted digit. `keys` is overwritten.
+template <class Key>
+Ranked<Key> key_of_rank(Key* keys, int64_t n, int64_t k) {
+  constexpr int64_t kFew = 128;
+  if (n <= kFew) return key_of_rank_among_few(keys, n, k);
+  for (int shift = 8 * sizeof(Key) - 8; shift >= 0; shift -= 8) {
+    int64_t counts[256] = {};
+    for (int64_t i = 0; i < n; ++i) ++counts[keys[i] >> shift & 255];
+    int digit = 0;
+    for (; k >= counts[digit]; ++digit) k -= counts[digit];
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      keys[kept] = keys[i];
+      kept += static_cast<int>(keys[i] >> shift & 255) == digit;
+    }
+    n = kept;
+  }
+  return {keys[0], k, n};
+}
+
+template <class T>
+Ranked<functors::SortKey<T>> key_of_rank(const T* x, int64_t stride, int64_t n, int64_t k,
+                                         functors::SortKey<T>* scratch) {
+  for (int64_t i = 0; i < n; ++i) scratch[i] = functors::sort_key(x[i * stride]);
+  return key_of_rank(scratch, n, k);
+}
+
+// The position of the element that has the key, and `rank` equal ones before it.
+template <class T>
+int64_t position_of(const T* x, int64_t stride, Ranked<functors::SortKey<T>> wanted) {
+  for (int64_t i = 0;; ++i) {
+    if (functors::sort_key(x[i * stride]) == wanted.key && wanted.rank-- == 0) return i;
+  }
+}
+
+// Which of several equal elements is taken follows from PyTorch's selection; where there is one, a count is faster.
 struct KthValueLoop {
   template <class T>
   static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape, int64_t k) {
     pick_lines<T>(values, indices, input, shape, [&](const T* x, auto* entries, auto*) {
+      auto* keys = reinterpret_cast<functors::SortKey<T>*>(entries);
+      const auto wanted = key_of_rank(x, shape.inner, shape.size, k - 1, keys);
+      if (wanted.equals == 1) return position_of(x, shape.inner, wanted);
       load_entries(x, shape.inner, shape.size, false, entries);
       return functors::quick_select(entries, shape.size, k - 1);
     });
@@ -39,17 +93,16 @@ struct MedianLoop {
   static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape,
                   bool ignore_nan) {
     const int64_t n = shape.size;
-    pick_lines<T>(values, indices, input, shape, [&](const T* x, auto* entries, auto*) {
+    pick_lines<T>(values, indices, input, shape, [&](const T* x, auto* entries, auto*) -> int64_t {
       int64_t nans = 0;
       for (int64_t i = 0; i < n; ++i) {
         if (!functors::is_nan(static_cast<opmath_t<T>>(x[i * shape.inner]))) continue;
         if (!ignore_nan) return i;
         ++nans;
       }
-      load_entries(x, shape.inner, n, false, entries);
       const int64_t middle = std::max<int64_t>(n - nans - 1, 0) / 2;
-      std::nth_element(entries, entries + middle, entries + n, before<functors::SortKey<T>>);
-      return entries[middle].index;
+      auto* keys = reinterpret_cast<functors::SortKey<T>*>(entries);
+      return position_of(x, shape.inner, key_of_rank(x, shape.inner, n, middle, keys));
     });
   }
 };
@@ -59,17 +112,17 @@ struct ModeLoop {
   static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape) {
     pick_lines<T>(values, indices, input, shape, [&](const T* x, auto* entries, auto* scratch) {
       load_entries(x, shape.inner, shape.size, false, entries);
-      sort_entries(entries, shape.size, scratch);
+      const auto* sorted = sort_entries(entries, shape.size, scratch);
       int64_t best = 0, longest = 0;
       for (int64_t i = 0, first = 0; i < shape.size; ++i) {
-        if (i + 1 < shape.size && entries[i + 1].key == entries[i].key) continue;
+        if (i + 1 < shape.size && sorted[i + 1].key == sorted[i].key) continue;
         if (i + 1 - first > longest) {
           longest = i + 1 - first;
           best = i;
         }
         first = i + 1;
       }
-      return entries[best].index;
+      return sorted[best].index;
     });
   }
 };

@@ -1,6 +1,8 @@
 // Binary search in sorted rows, and membership.
 #include "core/ops/reduce/search.h"
 
+#include <vector>
+
 #include "backends/cpu/loops.h"
 #include "backends/cpu/reduce/sort_entries.h"
 #include "backends/cpu/register.h"

@@ -2,6 +2,7 @@
 #include "core/ops/reduce/unique.h"
 
 #include <numeric>
+#include <vector>
 
 #include "backends/cpu/loops.h"
 #include "backends/cpu/reduce/sort_entries.h"
@@ -17,10 +18,10 @@ std::vector<int64_t> sorted_rows(const T* x, int64_t n, int64_t width) {
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), 0);
   if (width == 1) {
-    std::vector<Entry<functors::SortKey<T>>> entries(static_cast<size_t>(2 * n));
+    const Scratch<Entry<functors::SortKey<T>>> entries(2 * n);
     load_entries(x, 1, n, false, entries.data());
-    sort_entries(entries.data(), n, entries.data() + n);
-    for (size_t i = 0; i < order.size(); ++i) order[i] = entries[i].index;
+    const auto* sorted = sort_entries(entries.data(), n, entries.data() + n);
+    for (size_t i = 0; i < order.size(); ++i) order[i] = sorted[i].index;
   } else {
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
       const T *first = x + a * width, *second = x + b * width;

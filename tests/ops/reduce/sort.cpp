@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/functors/entries.h"
 #include "tests/ops/reduce/reduce_testing.h"
 
 using namespace rush;
@@ -120,6 +121,24 @@ TEST_CASE("topk is the head of a sort") {
   CHECK_THROWS_AS(zeros({3}).topk(4), ValueError);
   CHECK_THROWS_AS(zeros({3}).topk(-1), ValueError);
   CHECK(std::get<0>(zeros({}).topk(1)).dim() == 0);
+}
+
+TEST_CASE("of equal elements, topk and kthvalue take those that PyTorch's selection leaves") {
+  for (const int64_t n : {130, 1000, 6000}) {
+    const Tensor x = ((arange(n, TensorOptions().dtype(kInt64).device(kCPU)) * 2654435761) % 97 % 13).to(kFloat32);
+    std::vector<functors::Entry<uint32_t>> entries(static_cast<size_t>(n));
+    for (const int64_t k : {1, 2, 15, 100}) {
+      for (const bool largest : {true, false}) {
+        functors::load_entries(x.const_data_ptr<float>(), 1, n, largest, entries.data());
+        const int64_t unsorted = functors::select_first(entries.data(), n, k);
+        std::sort(entries.begin(), entries.begin() + unsorted);
+        const Tensor index = std::get<1>(x.topk(k, 0, largest));
+        for (int64_t i = 0; i < k; ++i) CHECK(index.data_ptr<int64_t>()[i] == entries[static_cast<size_t>(i)].index);
+      }
+      functors::load_entries(x.const_data_ptr<float>(), 1, n, false, entries.data());
+      CHECK(std::get<1>(x.kthvalue(k)).item<int64_t>() == functors::quick_select(entries.data(), n, k - 1));
+    }
+  }
 }
 
 TEST_CASE("shapes of sorting on the meta device") {
