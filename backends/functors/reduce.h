@@ -94,8 +94,10 @@ struct NanSum : Sum<T> {
   RUSH_HD T take(T acc, T x) const { return acc + (is_nan(x) ? T(0) : x); }
 };
 
+// Lanes of many factors would hold subnormal numbers, which a CPU multiplies slowly.
 template <class T, class A = T>
 struct Prod {
+  static constexpr bool kShortLanes = true;
   using In = T;
   using Acc = A;
   RUSH_HD Acc identity() const { return A(1); }

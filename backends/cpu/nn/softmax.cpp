@@ -36,7 +36,7 @@ opmath_t<T> row_max(const T* x, int64_t n) {
   using F = functors::Max<opmath_t<T>>;
   const F f;
   opmath_t<T> max;
-  reduce::block<F, T>(&f, reinterpret_cast<const char*>(x), 1, n, &max);
+  reduce::block<F, T>(&f, reinterpret_cast<const char*>(x), {1, n}, &max);
   return max;
 }
 
@@ -64,6 +64,30 @@ RUSH_ALWAYS_INLINE Math sum_lanes(int64_t n, const F& f) {
   return total;
 }
 
+// e[i] = exp(x[i] - max), which may lie where x does. Returns their sum.
+float exp_and_sum(const float* x, float max, int64_t n, float* e) {
+  Vec sums(0.0f);
+  int64_t i = 0;
+  for (; n - i >= Vec::kSize; i += Vec::kSize) {
+    const Vec exponential = exp(Vec::load(x + i) - Vec(max));
+    exponential.store(e + i);
+    sums = sums + exponential;
+  }
+  float padded[Vec::kSize] = {}, total = 0;
+  for (int k = 0; k < Vec::kSize; ++k) total += sums.lanes()[k];
+  if (i == n) return total;
+  std::copy(x + i, x + n, padded);
+  exp(Vec::load(padded) - Vec(max)).store(padded);
+  std::copy_n(padded, n - i, e + i);
+  for (int64_t k = 0; k < n - i; ++k) total += padded[k];
+  return total;
+}
+double exp_and_sum(const double* x, double max, int64_t n, double* e) {
+  double total = 0;
+  for (int64_t i = 0; i < n; ++i) total += e[i] = std::exp(x[i] - max);
+  return total;
+}
+
 // Calls use(from, exp(x - max), count) for each chunk of the row, and returns the sum of all exponentials.
 template <class T, class Use>
 RUSH_ALWAYS_INLINE opmath_t<T> exp_row(const T* x, opmath_t<T> max, int64_t n, const Use& use) {
@@ -71,9 +95,12 @@ RUSH_ALWAYS_INLINE opmath_t<T> exp_row(const T* x, opmath_t<T> max, int64_t n, c
   Math e[kTile], sum(0);
   for (int64_t from = 0; from < n; from += kTile) {
     const int64_t count = std::min(kTile, n - from);
-    for (int64_t i = 0; i < count; ++i) e[i] = static_cast<Math>(x[from + i]) - max;
-    exp_in_place(e, count);
-    sum += sum_lanes<Math>(count, [&](int64_t i) { return e[i]; });
+    if constexpr (std::is_same_v<T, Math>) {
+      sum += exp_and_sum(x + from, max, count, e);
+    } else {
+      for (int64_t i = 0; i < count; ++i) e[i] = static_cast<Math>(x[from + i]);
+      sum += exp_and_sum(e, max, count, e);
+    }
     use(from, e, count);
   }
   return sum;
@@ -92,8 +119,10 @@ void softmax_row(T* out, const T* x, int64_t n, bool log) {
     const Math shift = max + std::log(sum_of_exp(x, max, n));
     for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(static_cast<Math>(x[i]) - shift);
   } else if constexpr (std::is_same_v<T, Math>) {
-    const Math sum =
-        exp_row(x, max, n, [&](int64_t from, const Math* e, int64_t count) { std::copy_n(e, count, out + from); });
+    Math sum(0);
+    for (int64_t from = 0; from < n; from += kTile) {
+      sum += exp_and_sum(x + from, max, std::min(kTile, n - from), out + from);
+    }
     const Math scale = 1 / sum;
     for (int64_t i = 0; i < n; ++i) out[i] *= scale;
   } else {

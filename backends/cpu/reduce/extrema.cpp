@@ -35,7 +35,8 @@ Found<T> search_run(const T* x, int64_t n) {
     Found<T> best{x[0], 0};
     for (int64_t i = 1; i < n; ++i) {
       const Math next = x[i];
-      if (Better()(next, best.value)) best = {next, i};
+      const bool better = Better()(next, best.value);
+      best = {better ? next : best.value, better ? i : best.index};
     }
     return best;
   }
@@ -43,7 +44,7 @@ Found<T> search_run(const T* x, int64_t n) {
   for (int64_t from = 0; from < n; from += kBlock) {
     const int64_t to = std::min(n, from + kBlock);
     Math extreme;
-    reduce::block<F<Math>, T>(&f, reinterpret_cast<const char*>(x + from), 1, to - from, &extreme);
+    reduce::block<F<Math>, T>(&f, reinterpret_cast<const char*>(x + from), {1, to - from}, &extreme);
     if (best.index >= 0 && !Better()(extreme, best.value)) continue;
     const bool nan = functors::is_nan(extreme);
     best.index = from;

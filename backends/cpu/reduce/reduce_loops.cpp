@@ -29,20 +29,32 @@ struct Geometry {
   Geometry(const Tensor& output, const Tensor& input, IntArrayRef dims);
 
   Dim run{1, 1, 0};     // the innermost reduced dimension
-  Dim column{1, 1, 0};  // the innermost dimension, where that is kept
+  Dim column{1, 1, 0};  // the dimension that is walked by columns
   bool by_columns = false;
   Dims kept, reduced;   // the others, outermost first
   int64_t outputs = 1;  // product of `kept`
   int64_t each = 1;     // how many elements an output is reduced from
 };
 
+// Which dimension is walked by columns, or none of them: the innermost one where it is kept, and the next where the
+// innermost one is too short for lanes.
+size_t dim_of_columns(const ReduceDims& dims) {
+  if (!dims.empty() && !dims[0].reduced) return 0;
+  const bool short_runs = dims.size() > 1 && dims[0].size < kNarrow && !dims[1].reduced && dims[1].size >= kNarrow;
+  return short_runs ? 1 : dims.size();
+}
+
 Geometry::Geometry(const Tensor& output, const Tensor& input, IntArrayRef dims) {
   const ReduceDims merged = functors::coalesced(functors::reduce_dims_of(output, input, dims));
-  const auto dim = [&](size_t d) { return Dim{merged[d].size, merged[d].stride, merged[d].out_stride}; };
-  by_columns = !merged.empty() && !merged[0].reduced;
-  if (by_columns) column = dim(0);
-  for (size_t d = merged.size(); d-- > (by_columns ? 1 : 0);) {
-    (merged[d].reduced ? reduced : kept).push_back(dim(d));
+  const size_t columns = dim_of_columns(merged);
+  by_columns = columns < merged.size();
+  for (size_t d = merged.size(); d-- > 0;) {
+    const Dim dim{merged[d].size, merged[d].stride, merged[d].out_stride};
+    if (d == columns) {
+      column = dim;
+      continue;
+    }
+    (merged[d].reduced ? reduced : kept).push_back(dim);
     (merged[d].reduced ? each : outputs) *= merged[d].size;
   }
   if (!reduced.empty()) {
@@ -62,12 +74,15 @@ class Odometer {
       out_offset += position_[d] * dims[d].out_stride;
     }
   }
-  void step() {
-    for (size_t d = position_.size(); d-- > 0;) {
+  // How many positions are left in the last dimension, this one included.
+  int64_t left() const { return dims_.empty() ? 1 : dims_.back().size - position_.back(); }
+  // Takes `count` steps, at most as many as are left.
+  void step(int64_t count = 1) {
+    for (size_t d = position_.size(); d-- > 0; count = 1) {
       const Dim& dim = dims_[d];
-      offset += dim.stride;
-      out_offset += dim.out_stride;
-      if (++position_[d] < dim.size) return;
+      offset += count * dim.stride;
+      out_offset += count * dim.out_stride;
+      if ((position_[d] += count) < dim.size) return;
       position_[d] = 0;
       offset -= dim.size * dim.stride;
       out_offset -= dim.size * dim.out_stride;
@@ -149,11 +164,19 @@ struct Walk : Reducer, Geometry {
   void along_runs(const char* base, int64_t begin, int64_t end, char* acc) const {
     const int64_t n = run.size, stride = run.stride;
     if (reduced.empty() && end - begin <= kBlock) {
-      return functor.block(f, element(base, begin * stride), stride, end - begin, acc);
+      return functor.block(f, element(base, begin * stride), {stride, end - begin}, acc);
     }
     Cascade cascade(*this, 1, (end - begin) / std::min(n, kBlock) * 2 + 4);
     Odometer outer(reduced, begin / n);
-    for (int64_t i = begin % n; begin < end; i = 0, outer.step()) {
+    for (int64_t i = begin % n; begin < end; i = 0) {
+      const int64_t runs = std::min({kBlock / n, (end - begin) / n, outer.left()});
+      if (i == 0 && runs > 1) {
+        functor.block(f, element(base, outer.offset), {stride, n, reduced.back().stride, runs}, acc);
+        cascade.push(acc);
+        begin += runs * n;
+        outer.step(runs);
+        continue;
+      }
       const int64_t stop = std::min(n, i + end - begin);
       begin += stop - i;
       for (; functor.stream_block && stride == 1 && stop - i >= kLongRun; i += kLongRun) {
@@ -164,10 +187,11 @@ struct Walk : Reducer, Geometry {
       }
       while (i < stop) {
         const int64_t some = std::min(kBlock, stop - i);
-        functor.block(f, element(base, outer.offset + i * stride), stride, some, acc);
+        functor.block(f, element(base, outer.offset + i * stride), {stride, some}, acc);
         cascade.push(acc);
         i += some;
       }
+      outer.step();
     }
     cascade.finish(acc);
   }

@@ -20,30 +20,29 @@ typename F::Acc moments_about(double center, double distances, double squares, d
   return {n, center + distances / n, squares - distances * distances / n};
 }
 
-// Sum of f(x[i]), in lanes where the elements are contiguous.
+// The sum of term(x) over runs.
+template <class Math, class Term>
+struct SumOfTerms : functors::Sum<Math> {
+  Term term;
+  explicit SumOfTerms(const Term& t) : term(t) {}
+  Math take(Math acc, Math x) const { return acc + term(x); }
+};
+
 template <class Math, class T, class Term>
-RUSH_ALWAYS_INLINE Math sum_terms(const T* x, int64_t stride, int64_t n, const Term& term) {
-  Math total(0);
-  int64_t i = 0;
-  if (stride == 1) {
-    Math lanes[reduce::kLanes] = {};
-    for (; n - i >= reduce::kLanes; i += reduce::kLanes) {
-#pragma GCC ivdep
-      for (int k = 0; k < reduce::kLanes; ++k) lanes[k] += term(static_cast<Math>(x[i + k]));
-    }
-    for (int k = 0; k < reduce::kLanes; ++k) total += lanes[k];
-  }
-  for (; i < n; ++i) total += term(static_cast<Math>(x[i * stride]));
+Math sum_terms(const char* x, Runs runs, const Term& term) {
+  const SumOfTerms<Math, Term> f(term);
+  Math total;
+  reduce::block<SumOfTerms<Math, Term>, T>(&f, x, runs, &total);
   return total;
 }
 
 template <class F, class T>
-void moments_block(const void*, const char* data, int64_t stride, int64_t n, void* acc) {
+void moments_block(const void*, const char* x, Runs runs, void* acc) {
   using Math = opmath_t<T>;
-  const T* x = reinterpret_cast<const T*>(data);
-  const Math center = sum_terms<Math>(x, stride, n, [](Math v) { return v; }) / static_cast<Math>(n);
-  const Math distances = sum_terms<Math>(x, stride, n, [=](Math v) { return v - center; });
-  const Math squares = sum_terms<Math>(x, stride, n, [=](Math v) { return (v - center) * (v - center); });
+  const int64_t n = runs.n * runs.count;
+  const Math center = sum_terms<Math, T>(x, runs, [](Math v) { return v; }) / static_cast<Math>(n);
+  const Math distances = sum_terms<Math, T>(x, runs, [=](Math v) { return v - center; });
+  const Math squares = sum_terms<Math, T>(x, runs, [=](Math v) { return (v - center) * (v - center); });
   *static_cast<typename F::Acc*>(acc) = moments_about<F>(center, distances, squares, static_cast<double>(n));
 }
 

@@ -48,6 +48,8 @@ inline std::vector<Arrangement> arrangements(ScalarType dtype) {
           {"short rows", waves({700, 3}, dtype)},
           {"wide rows", waves({70, 600}, dtype)},
           {"four dimensions", waves({2, 3, 4, 5}, dtype)},
+          {"many short runs", waves({50, 3, 45}, dtype)},
+          {"rows of a few, apart", waves({90, 5}, dtype).as_strided({45, 4}, {10, 1})},
           {"a dimension of one", waves({3, 1, 5}, dtype)},
           {"transposed", waves({40, 70}, dtype).transpose(0, 1)},
           {"permuted", waves({3, 40, 5}, dtype).transpose(0, 2)},
