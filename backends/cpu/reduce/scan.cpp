@@ -70,26 +70,49 @@ struct LogCumSumExpScan {
 template <class Replaces>
 struct ExtremeScan {
   template <class T>
+  static void line(const T* x, int64_t n, T* value, int64_t* index) {
+    opmath_t<T> best = x[0];
+    int64_t at = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const opmath_t<T> next = x[i];
+      if (Replaces()(next, best)) {
+        best = next;
+        at = i;
+      }
+      value[i] = static_cast<T>(best);
+      index[i] = at;
+    }
+  }
+
+  template <class T>
+  static void lines(const T* x, int64_t n, int64_t stride, int64_t columns, T* value, int64_t* index) {
+    opmath_t<T> best[kTile];
+    int64_t at[kTile] = {};
+    for (int64_t c = 0; c < columns; ++c) best[c] = x[c];
+    for (int64_t i = 0; i < n; ++i, x += stride, value += stride, index += stride) {
+#pragma GCC ivdep
+      for (int64_t c = 0; c < columns; ++c) {
+        const opmath_t<T> next = x[c];
+        const bool replaces = Replaces()(next, best[c]);
+        best[c] = replaces ? next : best[c];
+        at[c] = replaces ? i : at[c];
+        value[c] = static_cast<T>(best[c]);
+        index[c] = at[c];
+      }
+    }
+  }
+
+  template <class T>
   static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape) {
-    using Math = opmath_t<T>;
     const T* x = input.const_data_ptr<T>();
     T* value = values.data_ptr<T>();
     int64_t* index = indices.data_ptr<int64_t>();
     if (shape.size == 0) return;
     for_tiles<kTile>(shape, kGrain, [&](int64_t start, int64_t columns, int64_t) {
-      T best[kTile];
-      int64_t at[kTile] = {};
-      std::copy_n(x + start, columns, best);
-      for (int64_t i = 0; i < shape.size; ++i) {
-        const int64_t row = start + i * shape.inner;
-        for (int64_t c = 0; c < columns; ++c) {
-          if (Replaces()(static_cast<Math>(x[row + c]), static_cast<Math>(best[c]))) {
-            best[c] = x[row + c];
-            at[c] = i;
-          }
-          value[row + c] = best[c];
-          index[row + c] = at[c];
-        }
+      if (shape.inner == 1) {
+        line(x + start, shape.size, value + start, index + start);
+      } else {
+        lines(x + start, shape.size, shape.inner, columns, value + start, index + start);
       }
     });
   }
