@@ -71,7 +71,7 @@ void gemv(int64_t lanes, int64_t depth, const T* a, int64_t lane_stride, int64_t
     T& out = y[lane * y_stride];
     out = static_cast<T>(beta == Math(0) ? alpha * sum : beta * static_cast<Math>(out) + alpha * sum);
   };
-  if (lane_stride != 1 || depth_stride == 1) {
+  if (lanes == 1 || lane_stride != 1 || depth_stride == 1) {
     for (int64_t l = 0; l < lanes; ++l) {
       store(l, detail::lane_dot(a + l * lane_stride, depth_stride, contiguous_x, depth));
     }
