@@ -1,5 +1,6 @@
-// softmax, log_softmax and logsumexp: row by row in the last dimension, and by tiles of columns in other dimensions.
-// 16-bit inputs are computed in float; their exponentials are computed twice rather than rounded in between.
+// softmax, log_softmax and logsumexp: row by row in the last dimension, and by tiles of columns in other dimensions and
+// of short rows. 16-bit inputs are computed in float; the exponentials of long rows are computed twice rather than
+// rounded in between.
 #include "core/ops/nn/softmax.h"
 
 #include <cmath>
@@ -19,16 +20,50 @@ constexpr int64_t kTile = 256;       // columns
 constexpr int64_t kExpGrain = 4096;  // elements; an exponential is expensive
 using reduce::kLanes;
 
-// Calls row(r) for every row, or tile(first element, columns, first column's number) for every tile of columns.
-template <class Row, class Tile>
-void for_lines(const AlongDim& shape, const Row& row, const Tile& tile) {
-  if (shape.inner == 1) {
-    const int64_t grain = std::max<int64_t>(1, kExpGrain / std::max<int64_t>(shape.size, 1));
+constexpr int64_t kShortRow = 16;    // elements
+constexpr int64_t kWholeRow = 2048;  // elements of a 16-bit row whose exponentials are kept
+
+// A tile of columns: element i of column c at from[i * from_stride + c], its result at to[i * to_stride + c].
+template <class T>
+struct Columns {
+  const T* from;
+  T* to;
+  int64_t from_stride, to_stride, count;
+};
+
+// Several short rows that follow each other, as the columns of a tile.
+template <class T, class Tile>
+void rows_as_columns(const T* x, T* out, int64_t n, int64_t rows, const Tile& tile) {
+  T from[kShortRow * kTile], to[kShortRow * kTile];
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t r = 0; r < rows; ++r) from[i * kTile + r] = x[r * n + i];
+  }
+  tile(Columns<T>{from, to, kTile, kTile, rows});
+  for (int64_t r = 0; out && r < rows; ++r) {
+    for (int64_t i = 0; i < n; ++i) out[r * n + i] = to[i * kTile + r];
+  }
+}
+
+// Calls row(r) for every row, or tile(columns, first column's number) for every tile of columns. Rows too short for
+// vectors are columns of a tile, too. `out` may be null.
+template <class T, class Row, class Tile>
+void for_lines(const T* x, T* out, const AlongDim& shape, const Row& row, const Tile& tile) {
+  const int64_t n = shape.size;
+  if (shape.inner != 1) {
+    return for_tiles<kTile>(shape, kExpGrain, [&](int64_t start, int64_t columns, int64_t first) {
+      tile(Columns<T>{x + start, out ? out + start : nullptr, shape.inner, shape.inner, columns}, first);
+    });
+  }
+  if (n == 0 || n > kShortRow || n > shape.outer) {
+    const int64_t grain = std::max<int64_t>(1, kExpGrain / std::max<int64_t>(n, 1));
     return parallel_for(0, shape.outer, grain, [&](int64_t begin, int64_t end) {
       for (; begin < end; ++begin) row(begin);
     });
   }
-  for_tiles<kTile>(shape, kExpGrain, tile);
+  for_tiles<kTile>({1, 1, shape.outer}, kExpGrain / n, [&](int64_t, int64_t rows, int64_t first) {
+    rows_as_columns(x + first * n, out ? out + first * n : nullptr, n, rows,
+                    [&](const Columns<T>& columns) { tile(columns, first); });
+  });
 }
 
 template <class T>
@@ -126,10 +161,20 @@ void softmax_row(T* out, const T* x, int64_t n, bool log) {
     const Math scale = 1 / sum;
     for (int64_t i = 0; i < n; ++i) out[i] *= scale;
   } else {
-    const Math scale = 1 / sum_of_exp(x, max, n);
-    exp_row(x, max, n, [&](int64_t from, const Math* e, int64_t count) {
-      for (int64_t i = 0; i < count; ++i) out[from + i] = static_cast<T>(e[i] * scale);
+    Math whole[kWholeRow];
+    const bool fits = n <= kWholeRow;
+    const Math sum = exp_row(x, max, n, [&](int64_t from, const Math* e, int64_t count) {
+      if (fits) std::copy_n(e, count, whole + from);
     });
+    const Math scale = 1 / sum;
+    const auto write = [&](int64_t from, const Math* e, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) out[from + i] = static_cast<T>(e[i] * scale);
+    };
+    if (fits) {
+      write(0, whole, n);
+    } else {
+      exp_row(x, max, n, write);
+    }
   }
 }
 
@@ -143,48 +188,52 @@ RUSH_ALWAYS_INLINE void exp_columns(const T* row, const opmath_t<T>* max, int64_
 // The largest element of each column, and the sum of exp(x - largest). A largest one that is infinite is taken for 0
 // where `finite` is asked for, so that the sum is the infinity or the zero that it stands for.
 template <class T>
-void column_sums(const T* x, const AlongDim& shape, int64_t columns, opmath_t<T>* max, opmath_t<T>* sum, bool finite) {
+void column_sums(const Columns<T>& x, int64_t n, opmath_t<T>* max, opmath_t<T>* sum, bool finite) {
   using Math = opmath_t<T>;
-  std::fill_n(max, columns, functors::lowest_of<Math>());
-  std::fill_n(sum, columns, Math(0));
-  for (int64_t i = 0; i < shape.size; ++i) {
-    const T* row = x + i * shape.inner;
+  std::fill_n(max, x.count, functors::lowest_of<Math>());
+  std::fill_n(sum, x.count, Math(0));
+  for (int64_t i = 0; i < n; ++i) {
+    const T* row = x.from + i * x.from_stride;
 #pragma GCC ivdep
-    for (int64_t c = 0; c < columns; ++c) max[c] = functors::TakeMax()(max[c], static_cast<Math>(row[c]));
+    for (int64_t c = 0; c < x.count; ++c) max[c] = functors::TakeMax()(max[c], static_cast<Math>(row[c]));
   }
-  for (int64_t c = 0; finite && c < columns; ++c) {
+  for (int64_t c = 0; finite && c < x.count; ++c) {
     if (std::isinf(max[c])) max[c] = 0;
   }
   Math e[kTile];
-  for (int64_t i = 0; i < shape.size; ++i) {
-    exp_columns(x + i * shape.inner, max, columns, e);
-    for (int64_t c = 0; c < columns; ++c) sum[c] += e[c];
+  for (int64_t i = 0; i < n; ++i) {
+    exp_columns(x.from + i * x.from_stride, max, x.count, e);
+    for (int64_t c = 0; c < x.count; ++c) sum[c] += e[c];
+  }
+}
+
+template <class T>
+void softmax_columns(const Columns<T>& x, int64_t n, bool log) {
+  using Math = opmath_t<T>;
+  Math max[kTile], sum[kTile], e[kTile];
+  column_sums(x, n, max, sum, false);
+  for (int64_t c = 0; c < x.count; ++c) sum[c] = log ? max[c] + std::log(sum[c]) : 1 / sum[c];
+  for (int64_t i = 0; i < n; ++i) {
+    const T* from = x.from + i * x.from_stride;
+    T* to = x.to + i * x.to_stride;
+    if (log) {
+      for (int64_t c = 0; c < x.count; ++c) to[c] = static_cast<T>(static_cast<Math>(from[c]) - sum[c]);
+    } else {
+      exp_columns(from, max, x.count, e);
+      for (int64_t c = 0; c < x.count; ++c) to[c] = static_cast<T>(e[c] * sum[c]);
+    }
   }
 }
 
 struct SoftmaxLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, const AlongDim& shape, bool log) {
-    using Math = opmath_t<T>;
     const T* x = input.const_data_ptr<T>();
     T* out = output.data_ptr<T>();
+    const int64_t n = shape.size;
     for_lines(
-        shape, [&](int64_t r) { softmax_row(out + r * shape.size, x + r * shape.size, shape.size, log); },
-        [&](int64_t start, int64_t columns, int64_t) {
-          Math max[kTile], sum[kTile], e[kTile];
-          column_sums(x + start, shape, columns, max, sum, false);
-          for (int64_t c = 0; c < columns; ++c) sum[c] = log ? max[c] + std::log(sum[c]) : 1 / sum[c];
-          for (int64_t i = 0; i < shape.size; ++i) {
-            const T* from = x + start + i * shape.inner;
-            T* to = out + start + i * shape.inner;
-            if (log) {
-              for (int64_t c = 0; c < columns; ++c) to[c] = static_cast<T>(static_cast<Math>(from[c]) - sum[c]);
-            } else {
-              exp_columns(from, max, columns, e);
-              for (int64_t c = 0; c < columns; ++c) to[c] = static_cast<T>(e[c] * sum[c]);
-            }
-          }
-        });
+        x, out, shape, [&](int64_t r) { softmax_row(out + r * n, x + r * n, n, log); },
+        [&](const Columns<T>& columns, int64_t) { softmax_columns(columns, n, log); });
   }
 };
 
@@ -224,22 +273,25 @@ struct SoftmaxBackwardLoop {
     const T *grads = grad.const_data_ptr<T>(), *outputs = output.const_data_ptr<T>();
     T* results = grad_input.data_ptr<T>();
     const int64_t n = shape.size, inner = shape.inner;
-    for_lines(
-        shape,
-        [&](int64_t r) {
+    if (inner == 1) {
+      const int64_t grain = std::max<int64_t>(1, kExpGrain / std::max<int64_t>(n, 1));
+      return parallel_for(0, shape.outer, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) {
           const T *g = grads + r * n, *o = outputs + r * n;
           const Math sum = sum_lanes<Math>(n, [&](int64_t i) { return backward_term<log>(g[i], o[i]); });
           backward_stretch<log>(results + r * n, g, o, n, [=](int64_t) { return sum; });
-        },
-        [&](int64_t start, int64_t columns, int64_t) {
-          Math sum[kTile] = {};
-          for (int64_t i = start; i < start + n * inner; i += inner) {
-            for (int64_t c = 0; c < columns; ++c) sum[c] += backward_term<log>(grads[i + c], outputs[i + c]);
-          }
-          for (int64_t i = start; i < start + n * inner; i += inner) {
-            backward_stretch<log>(results + i, grads + i, outputs + i, columns, [&](int64_t c) { return sum[c]; });
-          }
-        });
+        }
+      });
+    }
+    for_tiles<kTile>(shape, kExpGrain, [&](int64_t start, int64_t columns, int64_t) {
+      Math sum[kTile] = {};
+      for (int64_t i = start; i < start + n * inner; i += inner) {
+        for (int64_t c = 0; c < columns; ++c) sum[c] += backward_term<log>(grads[i + c], outputs[i + c]);
+      }
+      for (int64_t i = start; i < start + n * inner; i += inner) {
+        backward_stretch<log>(results + i, grads + i, outputs + i, columns, [&](int64_t c) { return sum[c]; });
+      }
+    });
   }
 };
 
@@ -261,28 +313,27 @@ struct LogSumExpLoop {
     const T* x = input.const_data_ptr<T>();
     T* out = output.data_ptr<T>();
     const int64_t n = shape.size;
-    if constexpr (is_complex_v<T>) {
-      const auto line = [&](int64_t start) { return complex_logsumexp(x + start, n, shape.inner); };
-      for_lines(
-          shape, [&](int64_t r) { out[r] = line(r * n); },
-          [&](int64_t start, int64_t columns, int64_t first) {
-            for (int64_t c = 0; c < columns; ++c) out[first + c] = line(start + c);
-          });
-    } else {
-      for_lines(
-          shape,
-          [&](int64_t r) {
-            const T* row = x + r * n;
-            Math max = row_max(row, n);
-            if (std::isinf(max)) max = 0;
-            out[r] = static_cast<T>(max + std::log(sum_of_exp(row, max, n)));
-          },
-          [&](int64_t start, int64_t columns, int64_t first) {
-            Math max[kTile], sum[kTile];
-            column_sums(x + start, shape, columns, max, sum, true);
-            for (int64_t c = 0; c < columns; ++c) out[first + c] = static_cast<T>(max[c] + std::log(sum[c]));
-          });
-    }
+    const auto tile = [&](const Columns<T>& columns, int64_t first) {
+      if constexpr (is_complex_v<T>) {
+        for (int64_t c = 0; c < columns.count; ++c) {
+          out[first + c] = complex_logsumexp(columns.from + c, n, columns.from_stride);
+        }
+      } else {
+        Math max[kTile], sum[kTile];
+        column_sums(columns, n, max, sum, true);
+        for (int64_t c = 0; c < columns.count; ++c) out[first + c] = static_cast<T>(max[c] + std::log(sum[c]));
+      }
+    };
+    const auto row = [&](int64_t r) {
+      if constexpr (is_complex_v<T>) {
+        out[r] = complex_logsumexp(x + r * n, n, 1);
+      } else {
+        Math max = row_max(x + r * n, n);
+        if (std::isinf(max)) max = 0;
+        out[r] = static_cast<T>(max + std::log(sum_of_exp(x + r * n, max, n)));
+      }
+    };
+    for_lines(x, static_cast<T*>(nullptr), shape, row, tile);
   }
 };
 

@@ -76,6 +76,12 @@ TEST_CASE("softmax of large, infinite and missing numbers") {
   CHECK(close(values(tensor({-kInf, -kInf}).softmax(0)), {kNan, kNan}, 0));
   CHECK(close(values(tensor({kNan, 0.}).softmax(0)), {kNan, kNan}, 0));
   CHECK(values(scalar_tensor(3.).softmax(0)) == Doubles{1});
+  const Tensor many = tensor({-kInf, 0., kNan, 1., -kInf, -kInf, kInf, 2., 1000., 999.}).view({5, 2});
+  for (int64_t row = 0; row < 5; ++row) {  // short rows are taken together
+    CHECK(close(values(many.softmax(1)[row]), values(many[row].softmax(0)), 0));
+    CHECK(close(values(many.log_softmax(1)[row]), values(many[row].log_softmax(0)), 0));
+    CHECK(close(values(many.logsumexp(1)[row]), values(many[row].logsumexp(0)), 0));
+  }
   CHECK(zeros({2, 0, 3}).softmax(1).sizes() == IntArrayRef({2, 0, 3}));
   CHECK(softmin(tensor({1., 1.}), 0)[0].item<double>() == 0.5);
 }
