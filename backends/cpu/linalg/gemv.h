@@ -34,10 +34,15 @@ Math dot(const Math* a, const Math* b, int64_t n) {
   return total;
 }
 
+// Whether T can be read as Math: C++ allows access to a signed integer through the unsigned type of the same size.
+template <class T, class Math>
+inline constexpr bool kReadAs = std::is_same_v<T, Math> ||
+                                (std::is_integral_v<T> && std::is_unsigned_v<Math> && sizeof(T) == sizeof(Math));
+
 template <class T, class Math>
 Math lane_dot(const T* lane, int64_t stride, const Math* x, int64_t depth) {
-  if constexpr (std::is_same_v<T, Math>) {
-    if (stride == 1) return dot(lane, x, depth);
+  if constexpr (kReadAs<T, Math>) {
+    if (stride == 1) return dot(reinterpret_cast<const Math*>(lane), x, depth);
   }
   Math total(0), chunk[kGemvChunk];
   for (int64_t d = 0; d < depth; d += kGemvChunk) {
@@ -60,18 +65,18 @@ template <class T>
 void gemv(int64_t lanes, int64_t depth, const T* a, int64_t lane_stride, int64_t depth_stride, const T* x,
           int64_t x_stride, gemm_math_t<T> alpha, gemm_math_t<T> beta, T* y, int64_t y_stride) {
   using Math = gemm_math_t<T>;
-  const bool usable = std::is_same_v<T, Math> && x_stride == 1;
+  const bool usable = detail::kReadAs<T, Math> && x_stride == 1;
   const Scratch<Math> copy_of_x(usable ? 0 : depth);
   const Math* contiguous_x = copy_of_x.data();
-  if constexpr (std::is_same_v<T, Math>) {
-    if (usable) contiguous_x = x;
+  if constexpr (detail::kReadAs<T, Math>) {
+    if (usable) contiguous_x = reinterpret_cast<const Math*>(x);
   }
   for (int64_t d = 0; !usable && d < depth; ++d) copy_of_x[d] = static_cast<Math>(x[d * x_stride]);
   const auto store = [&](int64_t lane, Math sum) {
     T& out = y[lane * y_stride];
     out = static_cast<T>(beta == Math(0) ? alpha * sum : beta * static_cast<Math>(out) + alpha * sum);
   };
-  if (lanes == 1 || lane_stride != 1 || depth_stride == 1) {
+  if (lane_stride != 1 || lanes == 1) {
     for (int64_t l = 0; l < lanes; ++l) {
       store(l, detail::lane_dot(a + l * lane_stride, depth_stride, contiguous_x, depth));
     }
