@@ -55,47 +55,84 @@ Found<T> search_run(const T* x, int64_t n) {
   return best;
 }
 
-// Row by row into a tile of columns.
+// The extremes of a tile of columns, and the numbers of their rows.
+constexpr int64_t kTile = 256;
+template <class T>
+struct FoundInColumns {
+  opmath_t<T> value[kTile];
+  int64_t row[kTile];
+};
+
+// Element i of column c is x[i * stride + c * apart].
 template <class T, class Better>
-void search_columns(const T* x, int64_t n, int64_t stride, int64_t columns, opmath_t<T>* value, int64_t* index) {
-  for (int64_t c = 0; c < columns; ++c) {
-    value[c] = x[c];
-    index[c] = 0;
-  }
-  for (int64_t i = 1; i < n; ++i) {
-    x += stride;
+void search_columns(const T* x, int64_t n, int64_t stride, int64_t columns, int64_t apart, FoundInColumns<T>& best) {
+  const auto take_row = [&](int64_t i, auto step) {
 #pragma GCC ivdep
     for (int64_t c = 0; c < columns; ++c) {
-      const opmath_t<T> next = x[c];
-      const bool better = Better()(next, value[c]);
-      value[c] = better ? next : value[c];
-      index[c] = better ? i : index[c];
+      const opmath_t<T> next = x[i * stride + c * step()];
+      const bool better = (i == 0) | Better()(next, best.value[c]);
+      best.value[c] = better ? next : best.value[c];
+      best.row[c] = better ? i : best.row[c];
     }
+  };
+  std::fill_n(best.value, columns, opmath_t<T>(0));
+  std::fill_n(best.row, columns, 0);
+  for (int64_t i = 0; i < n; ++i) {
+    apart == 1 ? take_row(i, [] { return int64_t(1); }) : take_row(i, [=] { return apart; });
   }
+}
+
+// As above for contiguous rows of a few columns: as many as fill vectors are taken as one.
+template <class T, class Better>
+void search_narrow(const T* x, int64_t n, int64_t columns, FoundInColumns<T>& best) {
+  const int64_t group = std::min(2 * reduce::kLanes / columns, n), rest = n % group;
+  FoundInColumns<T> last;
+  search_columns<T, Better>(x, n / group, columns * group, columns * group, 1, best);
+  search_columns<T, Better>(x + (n - rest) * columns, 1, 0, columns * rest, 1, last);
+  for (int64_t c = 0; c < columns * group; ++c) best.row[c] = best.row[c] * group + c / columns;
+  const auto merge = [&](int64_t c, opmath_t<T> value, int64_t row) {
+    const bool equal = !Better()(value, best.value[c]) && !Better()(best.value[c], value);
+    if (equal ? row > best.row[c] : !Better()(value, best.value[c])) return;
+    best.value[c] = value;
+    best.row[c] = row;
+  };
+  for (int64_t c = columns; c < columns * group; ++c) merge(c % columns, best.value[c], best.row[c]);
+  for (int64_t c = 0; c < columns * rest; ++c) merge(c % columns, last.value[c], n - rest + c / columns);
 }
 
 template <template <class> class F, class Better>
 struct ExtremeIndex {
   template <class T>
   static void run(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape) {
-    constexpr int64_t kTile = 256;
     const T* x = input.const_data_ptr<T>();
     T* value_out = values.defined() ? values.data_ptr<T>() : nullptr;
     int64_t* index_out = indices.data_ptr<int64_t>();
-    for_tiles<kTile>(shape, kGrain, [&](int64_t start, int64_t columns, int64_t to) {
-      opmath_t<T> value[kTile];
-      int64_t index[kTile];
-      if (shape.inner == 1) {
-        const Found<T> found = search_run<T, F, Better>(x + start, shape.size);
-        value[0] = found.value;
-        index[0] = found.index;
-      } else {
-        search_columns<T, Better>(x + start, shape.size, shape.inner, columns, value, index);
-      }
+    const int64_t n = shape.size;
+    const auto store = [&](int64_t to, int64_t columns, const opmath_t<T>* value, const int64_t* index) {
       for (int64_t c = 0; c < columns; ++c) {
         if (value_out) value_out[to + c] = static_cast<T>(value[c]);
         index_out[to + c] = index[c];
       }
+    };
+    if (shape.inner == 1 && n <= reduce::kLanes && shape.outer >= reduce::kLanes) {  // short rows, as columns
+      return for_tiles<kTile>({1, 1, shape.outer}, kGrain / n, [&](int64_t, int64_t rows, int64_t first) {
+        FoundInColumns<T> found;
+        search_columns<T, Better>(x + first * n, n, 1, rows, n, found);
+        store(first, rows, found.value, found.row);
+      });
+    }
+    for_tiles<kTile>(shape, kGrain, [&](int64_t start, int64_t columns, int64_t to) {
+      if (shape.inner == 1) {
+        const Found<T> found = search_run<T, F, Better>(x + start, n);
+        return store(to, 1, &found.value, &found.index);
+      }
+      FoundInColumns<T> found;
+      if (columns == shape.inner && columns < reduce::kLanes) {
+        search_narrow<T, Better>(x + start, n, columns, found);
+      } else {
+        search_columns<T, Better>(x + start, n, shape.inner, columns, 1, found);
+      }
+      store(to, columns, found.value, found.row);
     });
   }
 };

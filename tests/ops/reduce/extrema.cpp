@@ -68,6 +68,26 @@ TEST_CASE("the first NaN is the largest and the smallest") {
   }
 }
 
+TEST_CASE("of equal extremes and of NaNs the first is found, in short rows and in few columns") {
+  for (const int64_t n : {1, 20, 22, 43, 400}) {
+    for (const bool nans : {false, true}) {
+      Tensor x = ((arange(3 * n, kInt64) * 2654435761) % 97 % 5).to(kFloat32);
+      if (nans) x = x.masked_fill(x == 3, kNan);
+      const Tensor tall = x.view({n, 3}), wide = tall.t().contiguous();
+      for (int64_t line = 0; line < 3; ++line) {
+        CHECK(values(std::get<1>(tall.max(0)))[line] == std::get<1>(wide[line].max(0)).item<double>());
+        CHECK(values(std::get<1>(tall.min(0)))[line] == std::get<1>(wide[line].min(0)).item<double>());
+      }
+      for (int64_t line = 0; line < n; ++line) {
+        CHECK(values(tall.argmax(1))[line] == tall[line].argmax().item<double>());
+        CHECK(close(values(std::get<0>(tall.min(1)))[line], tall[line].min().item<double>(), 0));
+      }
+    }
+  }
+  CHECK_THROWS_AS(zeros({40, 0}).max(1), IndexError);
+  CHECK_THROWS_AS(zeros({0, 3}).argmin(0), IndexError);
+}
+
 TEST_CASE("extremes of infinities, bool and the ends of integers") {
   CHECK(tensor({-kInf, -kInf}).argmax().item<int64_t>() == 0);
   CHECK(tensor({kInf, 1.}).argmin().item<int64_t>() == 1);
