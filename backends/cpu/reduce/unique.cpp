@@ -2,7 +2,6 @@
 #include "core/ops/reduce/unique.h"
 
 #include <numeric>
-#include <vector>
 
 #include "backends/cpu/loops.h"
 #include "backends/cpu/reduce/sort_entries.h"
@@ -12,18 +11,17 @@ namespace rush::cpu {
 
 namespace {
 
-// The rows' numbers in ascending order of the rows, equal ones as they were.
+// order[0] to order[n - 1] = the rows' numbers in ascending order of the rows, equal ones as they were.
 template <class T>
-std::vector<int64_t> sorted_rows(const T* x, int64_t n, int64_t width) {
-  std::vector<int64_t> order(static_cast<size_t>(n));
-  std::iota(order.begin(), order.end(), 0);
+void sort_rows(const T* x, int64_t n, int64_t width, int64_t* order) {
   if (width == 1) {
     const Scratch<Entry<functors::SortKey<T>>> entries(2 * n);
     load_entries(x, 1, n, false, entries.data());
     const auto* sorted = sort_entries(entries.data(), n, entries.data() + n);
-    for (size_t i = 0; i < order.size(); ++i) order[i] = sorted[i].index;
+    for (int64_t i = 0; i < n; ++i) order[i] = sorted[i].index;
   } else {
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    std::iota(order, order + n, 0);
+    std::stable_sort(order, order + n, [&](int64_t a, int64_t b) {
       const T *first = x + a * width, *second = x + b * width;
       for (int64_t c = 0; c < width; ++c) {
         const auto left = functors::sort_key(first[c]), right = functors::sort_key(second[c]);
@@ -32,7 +30,6 @@ std::vector<int64_t> sorted_rows(const T* x, int64_t n, int64_t width) {
       return false;
     });
   }
-  return order;
 }
 
 template <class T>
@@ -43,30 +40,42 @@ bool equal_rows(const T* a, const T* b, int64_t width) {
   return true;
 }
 
+// row(i) is the number of the row that is i-th in the order in which equal ones are neighbours. The distinct ones are
+// counted before they are written, so that nothing is larger than it has to be.
+template <class T, class Row>
+void write_distinct(Tensor& rows, Tensor& inverse, Tensor& counts, const Tensor& input, bool needs_inverse,
+                    const Row& row) {
+  const int64_t n = input.size(0), width = input.size(1);
+  const T* x = input.const_data_ptr<T>();
+  const auto is_first = [&](int64_t i) {
+    return i == 0 || !equal_rows(x + row(i - 1) * width, x + row(i) * width, width);
+  };
+  int64_t distinct = 0;
+  for (int64_t i = 0; i < n; ++i) distinct += is_first(i);
+  rows = detail::empty_contiguous({distinct, width}, input.scalar_type(), input.device());
+  counts = detail::empty_contiguous(distinct, kInt64, input.device());
+  if (needs_inverse) inverse = detail::empty_contiguous(n, kInt64, input.device());
+  T* to = rows.data_ptr<T>();
+  int64_t *count = counts.data_ptr<int64_t>(), *number = needs_inverse ? inverse.data_ptr<int64_t>() : nullptr;
+  for (int64_t i = 0, current = -1; i < n; ++i) {
+    if (is_first(i)) {
+      count[++current] = 0;
+      for (int64_t c = 0; c < width; ++c) *to++ = x[row(i) * width + c];
+    }
+    ++count[current];
+    if (number) number[row(i)] = current;
+  }
+}
+
 struct UniqueLoop {
   template <class T>
-  static void run(Tensor& rows, Tensor& inverse, Tensor& counts, const Tensor& input, bool sort) {
-    const int64_t n = input.size(0), width = input.size(1);
-    const T* x = input.const_data_ptr<T>();
-    std::vector<int64_t> order;
-    if (sort) order = sorted_rows(x, n, width);
-    const auto row = [&](int64_t i) { return sort ? order[static_cast<size_t>(i)] : i; };
-    inverse = detail::empty_contiguous(n, kInt64, input.device());
-    int64_t* number = inverse.data_ptr<int64_t>();
-    std::vector<int64_t> starts;  // where each distinct row begins, in sorted order
-    for (int64_t i = 0; i < n; ++i) {
-      if (i == 0 || !equal_rows(x + row(i - 1) * width, x + row(i) * width, width)) starts.push_back(i);
-      number[row(i)] = static_cast<int64_t>(starts.size()) - 1;
+  static void run(Tensor& rows, Tensor& inverse, Tensor& counts, const Tensor& input, bool sort, bool needs_inverse) {
+    if (!sort) {
+      return write_distinct<T>(rows, inverse, counts, input, needs_inverse, [](int64_t i) { return i; });
     }
-    const auto distinct = static_cast<int64_t>(starts.size());
-    rows = detail::empty_contiguous({distinct, width}, input.scalar_type(), input.device());
-    counts = detail::empty_contiguous(distinct, kInt64, input.device());
-    starts.push_back(n);
-    for (int64_t d = 0; d < distinct; ++d) {
-      const int64_t start = starts[static_cast<size_t>(d)];
-      std::copy_n(x + row(start) * width, width, rows.data_ptr<T>() + d * width);
-      counts.data_ptr<int64_t>()[d] = starts[static_cast<size_t>(d) + 1] - start;
-    }
+    const Scratch<int64_t> order(input.size(0));
+    sort_rows(input.const_data_ptr<T>(), input.size(0), input.size(1), order.data());
+    write_distinct<T>(rows, inverse, counts, input, needs_inverse, [&](int64_t i) { return order[i]; });
   }
 };
 

@@ -12,7 +12,8 @@ namespace native {
 
 using ops::TensorTriple;
 
-static TensorTriple unique_rows(const char* op, const Tensor& self, int64_t n, int64_t width, bool sort) {
+static TensorTriple unique_rows(const char* op, const Tensor& self, int64_t n, int64_t width, bool sort,
+                                bool needs_inverse) {
   RUSH_CHECK_NOT_IMPLEMENTED(!self.is_meta(), op,
                              ": the shape of the result depends on values, a meta tensor has none");
   check_ordered(op, self);
@@ -20,7 +21,8 @@ static TensorTriple unique_rows(const char* op, const Tensor& self, int64_t n, i
   Tensor rows, inverse, counts;
   const int64_t shape[] = {n, width};
   kernels::unique(self.device().type, rows, inverse, counts,
-                  detail::make_view(input, shape, contiguous_strides(shape), input.storage_offset()), sort);
+                  detail::make_view(input, shape, contiguous_strides(shape), input.storage_offset()), sort,
+                  needs_inverse);
   return {rows, inverse, counts};
 }
 
@@ -28,9 +30,9 @@ static Tensor nothing(const Tensor& self) { return detail::empty_contiguous({0},
 
 static TensorTriple unique_elements(const char* op, const Tensor& self, bool return_inverse, bool return_counts,
                                     bool sort) {
-  auto [values, inverse, counts] = unique_rows(op, self, self.numel(), 1, sort);
+  auto [values, inverse, counts] = unique_rows(op, self, self.numel(), 1, sort, return_inverse);
   values.impl()->set_contiguous(values.numel());
-  inverse.impl()->set_contiguous(self.sizes());
+  if (return_inverse) inverse.impl()->set_contiguous(self.sizes());
   return {values, return_inverse ? inverse : nothing(self), return_counts ? counts : nothing(self)};
 }
 
@@ -51,7 +53,7 @@ static TensorTriple unique_slices(const char* op, const Tensor& self, int64_t di
   RUSH_CHECK_VALUE(width > 0 || self.sizes()[dim] == 0, op, ": slices of shape ", self.sizes(), " along dimension ",
                    dim, " have no elements to compare");
   const Tensor moved = move_dim(self, dim, 0);
-  auto [rows, inverse, counts] = unique_rows(op, moved, self.sizes()[dim], width, sort);
+  auto [rows, inverse, counts] = unique_rows(op, moved, self.sizes()[dim], width, sort, true);
   DimVector sizes(moved.sizes());
   sizes[0] = counts.numel();
   rows.impl()->set_contiguous(sizes);

@@ -51,9 +51,11 @@ inline ops::TensorTriple unique_consecutive(const Tensor& self, bool return_inve
 
 namespace kernels {
 // Of the rows of `input` (n, width), the distinct ones (m, width), the number of each row's (n), how many there are of
-// each (m). The kernel allocates the outputs; the last two are int64. Without `sort` it compares neighbours only.
-inline constinit Kernel<void(Tensor& rows, Tensor& inverse, Tensor& counts, const Tensor& input, bool sort)> unique{
-    "unique"};
+// each (m). The kernel allocates the outputs; the last two are int64, and `inverse` may stay undefined where it is not
+// needed. Without `sort` it compares neighbours only.
+inline constinit Kernel<void(Tensor& rows, Tensor& inverse, Tensor& counts, const Tensor& input, bool sort,
+                             bool needs_inverse)>
+    unique{"unique"};
 }  // namespace kernels
 
 }  // namespace rush

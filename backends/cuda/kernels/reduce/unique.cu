@@ -90,7 +90,7 @@ struct CountEach {
 
 struct UniqueLoop {
   template <class T>
-  static void run(Tensor& rows, Tensor& inverse, Tensor& counts, const Tensor& input, bool sort) {
+  static void run(Tensor& rows, Tensor& inverse, Tensor& counts, const Tensor& input, bool sort, bool) {
     const int64_t n = input.size(0), width = input.size(1);
     const Device device = input.device();
     const T* x = input.data_ptr<T>();
