@@ -101,6 +101,7 @@ struct NllLossLoop {
     T* out = output.data_ptr<T>();
     const bool each = reduction == Reduction::None;
     const auto add_losses = [&](int64_t begin, int64_t end, Math* sums) {
+      Math losses = 0, shares = 0;
       for (int64_t i = begin; i < end; ++i) {
         if (y[i] == ignore_index) {
           if (each) out[i] = T(0);
@@ -108,12 +109,15 @@ struct NllLossLoop {
         }
         check_class("nll_loss", y[i], l.classes);
         const Math share = w ? static_cast<Math>(w[y[i]]) : Math(1);
-        const int64_t at = (i / l.positions * l.classes + y[i]) * l.positions + i % l.positions;
+        const int64_t sample = l.positions == 1 ? i : i / l.positions;
+        const int64_t at = i + (sample * (l.classes - 1) + y[i]) * l.positions;
         const Math loss = -static_cast<Math>(x[at]) * share;
         if (each) out[i] = static_cast<T>(loss);
-        sums[0] += loss;
-        sums[1] += share;
+        losses += loss;
+        shares += share;
       }
+      sums[0] += losses;
+      sums[1] += shares;
     };
     const std::vector<double> sums = sum_over_rows<Math>(l.samples * l.positions, 2, 4, add_losses);
     *total_weight.data_ptr<T>() = static_cast<T>(each ? Math(0) : static_cast<Math>(sums[1]));
@@ -177,9 +181,14 @@ struct RowWeights {
   Math of_class(int64_t c) const { return weight ? weight[c] : Math(1); }
   // A for target y, from the sum of all classes' weights.
   Math total(int64_t y, Math all) const { return target_share * of_class(y) + spread * all; }
+  // Sum of w_c term(c). Each case has a loop of its own: a choice inside would keep it from being vectorised.
+  template <class Term>
+  Math sum(const Term& term) const {
+    return static_cast<Math>(weight ? long_sum<Math>(classes, [&](int64_t c) { return weight[c] * term(c); })
+                                    : long_sum<Math>(classes, term));
+  }
   Math all() const {
-    if (!weight) return static_cast<Math>(classes);
-    return static_cast<Math>(long_sum<Math>(classes, [this](int64_t c) { return weight[c]; }));
+    return weight ? sum([](int64_t) { return Math(1); }) : static_cast<Math>(classes);
   }
 };
 
@@ -207,11 +216,8 @@ struct CrossEntropyLoop {
         check_class("cross_entropy_loss", y, classes);
         Math loss = weights.target_share * weights.of_class(y) * (lse[i] - static_cast<Math>(x[y]));
         if (weights.spread != 0) {
-          const Math level = lse[i];
-          const Math* w = weights.weight;
-          loss += weights.spread * static_cast<Math>(long_sum<Math>(classes, [=](int64_t c) {
-                    return (w ? w[c] : Math(1)) * (level - static_cast<Math>(x[c]));
-                  }));
+          loss +=
+              weights.spread * weights.sum([x, level = lse[i]](int64_t c) { return level - static_cast<Math>(x[c]); });
         }
         if (each) out[i] = loss;
         sums[0] += loss;

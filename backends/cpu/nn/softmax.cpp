@@ -75,11 +75,19 @@ opmath_t<T> row_max(const T* x, int64_t n) {
   return max;
 }
 
-// x[i] = exp(x[i]).
+// x[i] = F()(x[i]).
+template <class F, class T>
+void map_in_place(T* x, int64_t n) {
+  const T* const in[] = {x};
+  vec_loop(F(), x, in, n, std::index_sequence<0>());
+}
 template <class T>
 void exp_in_place(T* x, int64_t n) {
-  const T* const in[] = {x};
-  vec_loop(functors::Exp(), x, in, n, std::index_sequence<0>());
+  map_in_place<functors::Exp>(x, n);
+}
+template <class T>
+void log_in_place(T* x, int64_t n) {
+  map_in_place<functors::Log>(x, n);
 }
 
 // sum f(i) over [0, n), in lanes.
@@ -99,27 +107,24 @@ RUSH_ALWAYS_INLINE Math sum_lanes(int64_t n, const F& f) {
   return total;
 }
 
-// e[i] = exp(x[i] - max), which may lie where x does. Returns their sum.
-float exp_and_sum(const float* x, float max, int64_t n, float* e) {
-  Vec sums(0.0f);
+// e[i] = exp(x[i] - max), which may lie where x does. Returns their sum. The end runs in a padded register.
+template <class T>
+T exp_and_sum(const T* x, T max, int64_t n, T* e) {
+  using Lanes = VecOf<T>;
+  Lanes sums(T(0));
   int64_t i = 0;
-  for (; n - i >= Vec::kSize; i += Vec::kSize) {
-    const Vec exponential = exp(Vec::load(x + i) - Vec(max));
+  for (; n - i >= Lanes::kSize; i += Lanes::kSize) {
+    const Lanes exponential = exp(Lanes::load(x + i) - Lanes(max));
     exponential.store(e + i);
     sums = sums + exponential;
   }
-  float padded[Vec::kSize] = {}, total = 0;
-  for (int k = 0; k < Vec::kSize; ++k) total += sums.lanes()[k];
+  T padded[Lanes::kSize] = {}, total = 0;
+  for (int k = 0; k < Lanes::kSize; ++k) total += sums.lanes()[k];
   if (i == n) return total;
   std::copy(x + i, x + n, padded);
-  exp(Vec::load(padded) - Vec(max)).store(padded);
+  exp(Lanes::load(padded) - Lanes(max)).store(padded);
   std::copy_n(padded, n - i, e + i);
   for (int64_t k = 0; k < n - i; ++k) total += padded[k];
-  return total;
-}
-double exp_and_sum(const double* x, double max, int64_t n, double* e) {
-  double total = 0;
-  for (int64_t i = 0; i < n; ++i) total += e[i] = std::exp(x[i] - max);
   return total;
 }
 
@@ -141,9 +146,12 @@ RUSH_ALWAYS_INLINE opmath_t<T> exp_row(const T* x, opmath_t<T> max, int64_t n, c
   return sum;
 }
 
+// max + log sum e^(x - max)
 template <class T>
-opmath_t<T> sum_of_exp(const T* x, opmath_t<T> max, int64_t n) {
-  return exp_row(x, max, n, [](int64_t, const auto*, int64_t) {});
+opmath_t<T> log_sum_of_exp(const T* x, opmath_t<T> max, int64_t n) {
+  opmath_t<T> sum = exp_row(x, max, n, [](int64_t, const auto*, int64_t) {});
+  log_in_place(&sum, 1);
+  return max + sum;
 }
 
 template <class T>
@@ -151,7 +159,7 @@ void softmax_row(T* out, const T* x, int64_t n, bool log) {
   using Math = opmath_t<T>;
   const Math max = row_max(x, n);
   if (log) {
-    const Math shift = max + std::log(sum_of_exp(x, max, n));
+    const Math shift = log_sum_of_exp(x, max, n);
     for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(static_cast<Math>(x[i]) - shift);
   } else if constexpr (std::is_same_v<T, Math>) {
     Math sum(0);
@@ -212,7 +220,8 @@ void softmax_columns(const Columns<T>& x, int64_t n, bool log) {
   using Math = opmath_t<T>;
   Math max[kTile], sum[kTile], e[kTile];
   column_sums(x, n, max, sum, false);
-  for (int64_t c = 0; c < x.count; ++c) sum[c] = log ? max[c] + std::log(sum[c]) : 1 / sum[c];
+  if (log) log_in_place(sum, x.count);
+  for (int64_t c = 0; c < x.count; ++c) sum[c] = log ? max[c] + sum[c] : 1 / sum[c];
   for (int64_t i = 0; i < n; ++i) {
     const T* from = x.from + i * x.from_stride;
     T* to = x.to + i * x.to_stride;
@@ -321,7 +330,8 @@ struct LogSumExpLoop {
       } else {
         Math max[kTile], sum[kTile];
         column_sums(columns, n, max, sum, true);
-        for (int64_t c = 0; c < columns.count; ++c) out[first + c] = static_cast<T>(max[c] + std::log(sum[c]));
+        log_in_place(sum, columns.count);
+        for (int64_t c = 0; c < columns.count; ++c) out[first + c] = static_cast<T>(max[c] + sum[c]);
       }
     };
     const auto row = [&](int64_t r) {
@@ -330,7 +340,7 @@ struct LogSumExpLoop {
       } else {
         Math max = row_max(x + r * n, n);
         if (std::isinf(max)) max = 0;
-        out[r] = static_cast<T>(max + std::log(sum_of_exp(x + r * n, max, n)));
+        out[r] = static_cast<T>(log_sum_of_exp(x + r * n, max, n));
       }
     };
     for_lines(x, static_cast<T*>(nullptr), shape, row, tile);
