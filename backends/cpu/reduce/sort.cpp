@@ -81,14 +81,33 @@ struct SortLoop {
   }
 };
 
+// keys[i] = the key of x[i * stride]. Returns the smallest.
+template <class T, class Key>
+Key load_keys(const T* x, int64_t stride, int64_t n, bool reversed, Key* keys) {
+  Key least = static_cast<Key>(~Key(0));
+  if (stride == 1) {
+    for (int64_t i = 0; i < n; ++i) keys[i] = functors::entry_key(x[i], reversed);
+  } else {
+    for (int64_t i = 0; i < n; ++i) keys[i] = functors::entry_key(x[i * stride], reversed);
+  }
+  for (int64_t i = 0; i < n; ++i) least = std::min(least, keys[i]);
+  return least;
+}
+
 // As functors::partial_sort, which reads no entry a second time that is not among the first k: only those are kept.
+// Most blocks of keys have none that is small enough.
 template <class T, class Key>
 void select_few(const T* x, int64_t stride, int64_t n, bool reversed, Entry<Key>* first, int64_t k) {
+  constexpr int64_t kBlock = 64;
+  Key keys[kBlock];
   load_entries(x, stride, k, reversed, first);
   functors::make_heap(first, k);
-  for (int64_t i = k; i < n; ++i) {
-    const Entry<Key> next{functors::entry_key(x[i * stride], reversed), i};
-    if (next < first[0]) functors::adjust_heap(first, 0, k, next);
+  for (int64_t i = k; i < n; i += kBlock) {
+    const int64_t count = std::min(kBlock, n - i);
+    if (load_keys(x + i * stride, stride, count, reversed, keys) >= first[0].key) continue;
+    for (int64_t j = 0; j < count; ++j) {
+      if (keys[j] < first[0].key) functors::adjust_heap(first, 0, k, Entry<Key>{keys[j], i + j});
+    }
   }
   functors::sort_heap(first, k);
 }
