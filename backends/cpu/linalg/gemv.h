@@ -29,6 +29,13 @@ Math dot(const Math* a, const Math* b, int64_t n) {
     }
     const Vector sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     for (int64_t l = 0; l < width; ++l) total += sum[l];
+  } else {
+    constexpr int lanes = 8;
+    Math sums[lanes] = {};
+    for (; i + lanes <= n; i += lanes) {
+      for (int l = 0; l < lanes; ++l) sums[l] += a[i + l] * b[i + l];
+    }
+    for (const Math& sum : sums) total += sum;
   }
   for (; i < n; ++i) total += a[i] * b[i];
   return total;

@@ -43,6 +43,26 @@ void check_equal(const Tensor& actual, const Doubles& expected) {
   CHECK(wrong == 0);
 }
 
+TEST_CASE("dot products and outer products of any length, stride and dtype") {
+  for (const int64_t n : {1, 7, 8, 9, 31, 64, 257, 1000}) {
+    for (const ScalarType dtype : {kFloat32, kFloat64, kBFloat16, kInt64, kInt32, kComplexFloat, kComplexDouble}) {
+      CAPTURE(n);
+      CAPTURE(dtype);
+      const Tensor numbers = (arange(4 * n, kInt64) * 2654435761) % 97 % 7 - 3;
+      Tensor all = numbers.to(dtype);
+      if (is_complex(dtype)) all = all * complex<double>(1, 2) + all.flip(0) * complex<double>(0, 1);
+      const Tensor x = all.narrow(0, 0, n), y = all.narrow(0, n, n), apart = all.as_strided({n}, {2}, 2 * n - 1);
+      for (const Tensor& left : {x, apart}) {
+        for (const Tensor& right : {y, apart}) {
+          CHECK(allclose(left.dot(right), (left * right).sum().to(dtype)));
+          CHECK(equal(left.unsqueeze(1).mm(right.unsqueeze(0)), left.unsqueeze(1) * right));
+          CHECK(equal(left.unsqueeze(1).mm(right.narrow(0, 0, 1).unsqueeze(0)).squeeze(1), left * right[0]));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("mm: sizes around those of tiles and blocks, in every real dtype") {
   for (const ScalarType dtype : kRealTypes) {
     CAPTURE(dtype);
