@@ -132,9 +132,11 @@ void stream_block(const void* functor, const char* x, void* acc) {
       *static_cast<const F*>(functor), reinterpret_cast<const T*>(x), kStreamBlock, kStreamLength);
 }
 
+// Bytes that are summed as int64 fill the registers with a single stream.
 template <class F, class T>
 constexpr auto streams_of() {
-  return requires { F::kShortLanes; }
+  constexpr bool widened = sizeof(typename F::Acc) > 4 * sizeof(T);
+  return widened || requires { F::kShortLanes; }
   ? nullptr : stream_block<F, T>;
 }
 
