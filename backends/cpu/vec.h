@@ -115,11 +115,12 @@ RUSH_NOINLINE VecOf<T> lane_by_lane(VecOf<T> a, VecOf<T> b, const Fn& fn) {
   return VecOf<T>::load(x);
 }
 
-// c[0] + x (c[1] + x (c[2] + ...)).
+// c[0] + x (c[1] + x (c[2] + ...)). Not unrolled, the loop would read the coefficients from the stack.
 template <size_t N>
 RUSH_ALWAYS_INLINE Vec polynomial(Vec x, const float (&c)[N]) {
   Vec sum(c[N - 1]);
-  for (size_t i = N - 1; i-- > 0;) sum = sum * x + Vec(c[i]);
+#pragma GCC unroll 16
+  for (size_t i = 1; i < N; ++i) sum = sum * x + Vec(c[N - 1 - i]);
   return sum;
 }
 
