@@ -1,10 +1,12 @@
 #include "backends/cpu/blocks.h"
 
+#include <algorithm>
+
 namespace rush::cpu {
 
 namespace {
 
-constexpr int64_t kBlock = 256;
+constexpr int64_t kBufferBytes = 4096;
 constexpr int kMaxOperands = TensorIterator::kMaxOperands;
 
 using GatherFn = void (*)(void* to, const char* from, int64_t stride, int64_t n);
@@ -16,6 +18,10 @@ void gather(void* to, const char* from, int64_t stride, int64_t n) {
   auto* out = static_cast<opmath_t<T>*>(to);
   if (stride == sizeof(T)) {
     for (int64_t i = 0; i < n; ++i) out[i] = static_cast<opmath_t<T>>(reinterpret_cast<const T*>(from)[i]);
+  } else if (stride == 0) {
+    std::fill_n(out, n, static_cast<opmath_t<T>>(*reinterpret_cast<const T*>(from)));
+  } else if (stride == 2 * sizeof(T)) {  // vectorised, as the real parts of complex numbers
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<opmath_t<T>>(reinterpret_cast<const T*>(from)[2 * i]);
   } else {
     for (int64_t i = 0; i < n; ++i) out[i] = static_cast<opmath_t<T>>(*reinterpret_cast<const T*>(from + i * stride));
   }
@@ -55,7 +61,10 @@ class BlockLoop {
  public:
   BlockLoop(const TensorIterator& it, BlockFn fn, const void* functor)
       : inputs_(it.ntensors() - 1), fn_(fn), functor_(functor) {
-    for (int t = 0; t <= inputs_; ++t) access_[t] = access_to(it.dtype(t));
+    for (int t = 0; t <= inputs_; ++t) {
+      access_[t] = access_to(it.dtype(t));
+      block_ = std::min(block_, kBufferBytes / access_[t].math_size);
+    }
   }
 
   void operator()(char** data, const int64_t* strides, int64_t n) const {
@@ -73,14 +82,14 @@ class BlockLoop {
   bool is_direct(int t, const int64_t* strides) const { return strides[t] == access_[t].size && !access_[t].converts; }
 
   RUSH_NOINLINE void through_buffers(char** data, const int64_t* strides, int64_t n) const {
-    alignas(64) char buffers[kMaxOperands][kBlock * sizeof(complex<double>)];
+    alignas(64) char buffers[kMaxOperands][kBufferBytes];
     const void* in[kMaxOperands];
     for (int t = 1; t <= inputs_; ++t) {
       // The same for the whole run: once is enough.
-      if (strides[t] == 0) access_[t].gather(buffers[t], data[t], 0, std::min(n, kBlock));
+      if (strides[t] == 0) access_[t].gather(buffers[t], data[t], 0, std::min(n, block_));
     }
-    for (int64_t begin = 0; begin < n; begin += kBlock) {
-      const int64_t count = std::min(kBlock, n - begin);
+    for (int64_t begin = 0; begin < n; begin += block_) {
+      const int64_t count = std::min(block_, n - begin);
       for (int t = 1; t <= inputs_; ++t) {
         const char* from = data[t] + begin * strides[t];
         in[t - 1] = is_direct(t, strides) ? from : buffers[t];
@@ -97,6 +106,7 @@ class BlockLoop {
   }
 
   int inputs_;
+  int64_t block_ = kBufferBytes;  // elements
   BlockFn fn_;
   const void* functor_;
   Access access_[kMaxOperands];

@@ -11,7 +11,7 @@ namespace rush::cpu {
 // element-wise kernels run on blocks: a functor is compiled once for each type that it computes in, as a plain loop
 // over contiguous numbers, and `run_blocks`, compiled once for all, brings the operands into that form. What is
 // contiguous and of the computing type is used where it lies; what is strided or 16-bit is gathered or converted into a
-// buffer of 256 numbers that stays in the L1 cache, and the result is scattered or converted back.
+// buffer of 4 KiB that stays in the L1 cache, and the result is scattered or converted back.
 using BlockFn = void (*)(const void* functor, void* out, const void* const* in, int64_t n);
 
 // Calls fn(functor, out, in, n) for all elements; the dtypes of the iterator's operands say what is converted. `grain`

@@ -114,9 +114,10 @@ void check_unary(const UnaryFunction& f, const Tensor& x) {
 void check_function(const UnaryFunction& f) {
   CAPTURE(f.op.schema());
   for (const ScalarType dtype : {kFloat64, kFloat32, kFloat16, kBFloat16}) {
-    check_unary(f, spread({37}, f.low, f.high, dtype));                     // a tail after the vectors
-    check_unary(f, spread({4, 5}, f.low, f.high, dtype).t());               // dense in another order
-    check_unary(f, spread({6, 7}, f.low, f.high, dtype).select(1, 2));      // strided
+    check_unary(f, spread({37}, f.low, f.high, dtype));                  // a tail after the vectors
+    check_unary(f, spread({4, 5}, f.low, f.high, dtype).t());            // dense in another order
+    check_unary(f, spread({6, 7}, f.low, f.high, dtype).select(1, 2));   // strided
+    check_unary(f, spread({37, 2}, f.low, f.high, dtype).select(1, 1));  // every other element, the last one included
     check_unary(f, spread({1, 3}, f.low, f.high, dtype).expand({300, 3}));  // every element many times
     check_unary(f, spread({}, f.low, f.high, dtype));
     check_unary(f, spread({0, 3}, f.low, f.high, dtype));
