@@ -21,11 +21,22 @@ void run_blocks(const TensorIterator& it, BlockFn fn, const void* functor, int64
 // Elements worth a thread where one takes tens of nanoseconds.
 inline constexpr int64_t kSlowGrain = kGrain / 16;
 
-// The inputs are arguments of their own: bytes written to `out` might change what an array of pointers holds.
+// Truth values are read as bytes: GCC vectorises no loop that reads and writes bool.
+template <class T>
+RUSH_ALWAYS_INLINE T number_at(const T* first, int64_t i) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return reinterpret_cast<const uint8_t*>(first)[i] != 0;
+  } else {
+    return first[i];
+  }
+}
+
+// The inputs are arguments of their own, and the functor is a copy: what is written to `out` might change what an array
+// of pointers or a functor elsewhere holds.
 template <class F, class Out, class... In>
-void block_loop(const F& f, Out* out, int64_t n, const In*... in) {
+void block_loop(const F f, Out* out, int64_t n, const In*... in) {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = f(in[i]...);
+  for (int64_t i = 0; i < n; ++i) out[i] = f(number_at(in, i)...);
 }
 
 template <class F, class Out, class... In, size_t... I>
