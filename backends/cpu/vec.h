@@ -115,7 +115,7 @@ RUSH_NOINLINE VecOf<T> lane_by_lane(VecOf<T> a, VecOf<T> b, const Fn& fn) {
   return VecOf<T>::load(x);
 }
 
-// c[0] + x (c[1] + x (c[2] + ...)). Not unrolled, the loop would read the coefficients from the stack.
+// c[0] + x (c[1] + x (c[2] + ...)).
 template <size_t N>
 RUSH_ALWAYS_INLINE Vec polynomial(Vec x, const float (&c)[N]) {
   Vec sum(c[N - 1]);
@@ -146,5 +146,8 @@ Vec atanh(Vec x);
 Vec erf(Vec x);
 Vec pow(Vec base, Vec exponent);
 Vec fmod(Vec a, Vec b);
+Vec erfc(Vec x);
+Vec hypot(Vec a, Vec b);
+Vec nextafter(Vec from, Vec to);
 
 }  // namespace rush::cpu

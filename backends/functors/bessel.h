@@ -26,7 +26,7 @@ struct InDouble {
 // The coefficient of the highest power first.
 template <class T, class... Coefficients>
 RUSH_HD T polynomial(T x, Coefficients... c) {
-  T sum = 0;
+  T sum(0);
   ((sum = sum * x + static_cast<T>(c)), ...);
   return sum;
 }

@@ -75,13 +75,15 @@ struct DivFloor {
       return quotient;
     } else {
       // Python's: the exact remainder decides, since a / b may be rounded up to an integer.
-      if (b == 0) return a / b;
-      const T rest = std::fmod(a, b);
+      using std::abs, std::copysign, std::floor, std::fmod;
+      const T infinity(std::numeric_limits<double>::infinity());
+      const T ratio = a / b, rest = fmod(a, b);
       T quotient = (a - rest) / b;
-      if (rest != 0 && (b < 0) != (rest < 0)) quotient -= 1;
-      if (quotient == 0) return std::copysign(T(0), a / b);
-      const T below = std::floor(quotient);
-      return quotient - below > T(0.5) ? below + 1 : below;
+      quotient = select((rest != T(0)) & ((b < T(0)) ^ (rest < T(0))), quotient - T(1), quotient);
+      const T below = floor(quotient);
+      const T rounded = copysign(select(quotient - below > T(0.5), below + T(1), below), ratio);
+      // A number divided by 0, or by so little that the quotient is too large, has no rest.
+      return select((abs(ratio) == infinity) & ((abs(a) < infinity) | (b == T(0))), ratio, rounded);
     }
   }
 };
@@ -159,35 +161,28 @@ struct Cube {
   }
 };
 
-struct Atan2 {
-  template <class T>
-  RUSH_HD T operator()(T y, T x) const {
-    using std::atan2;
-    return atan2(y, x);
-  }
-};
-
-struct Hypot {
-  template <class T>
-  RUSH_HD T operator()(T a, T b) const {
-    return std::hypot(a, b);
-  }
-};
-
-struct Copysign {
-  template <class T>
-  RUSH_HD T operator()(T a, T b) const {
-    return std::copysign(a, b);
-  }
-};
+// The functions that the standard library has.
+#define RUSH_DEFINE_FUNCTOR(Name, name)    \
+  struct Name {                            \
+    template <class T>                     \
+    RUSH_HD T operator()(T a, T b) const { \
+      using std::name;                     \
+      return name(a, b);                   \
+    }                                      \
+  };
+RUSH_DEFINE_FUNCTOR(Atan2, atan2)
+RUSH_DEFINE_FUNCTOR(Copysign, copysign)
+RUSH_DEFINE_FUNCTOR(Hypot, hypot)
+#undef RUSH_DEFINE_FUNCTOR
 
 // 16-bit numbers are given as floats. Their bits count up with their size.
 template <class Storage>
 struct Nextafter {
-  using T = opmath_t<Storage>;
-  RUSH_HD T operator()(T a, T b) const {
+  template <class T>
+  requires(!is_reduced_float_v<Storage> || std::is_same_v<T, float>) RUSH_HD T operator()(T a, T b) const {
     if constexpr (!is_reduced_float_v<Storage>) {
-      return std::nextafter(a, b);
+      using std::nextafter;
+      return nextafter(a, b);
     } else {
       if (a != a || b != b) return a + b;
       if (a == b) return b;
@@ -208,14 +203,16 @@ struct Heaviside {
 struct Xlogy {
   template <class T>
   RUSH_HD T operator()(T a, T b) const {
-    return a == 0 && !(b != b) ? T(0) : a * std::log(b);
+    using std::log;
+    return select((a == T(0)) & (b == b), T(0), a * log(b));
   }
 };
 
 struct Xlog1py {
   template <class T>
   RUSH_HD T operator()(T a, T b) const {
-    return a == 0 && !(b != b) ? T(0) : a * std::log1p(b);
+    using std::log1p;
+    return select((a == T(0)) & (b == b), T(0), a * log1p(b));
   }
 };
 
@@ -223,27 +220,23 @@ struct Xlog1py {
 struct LogAddExp {
   template <class T>
   RUSH_HD complex<T> operator()(complex<T> a, complex<T> b) const {
-    const complex<T> larger = a.real() < b.real() ? b : a;
-    const complex<T> smaller = a.real() < b.real() ? a : b;
-    if (std::isinf(larger.real()) && larger.real() == smaller.real()) {
-      return larger.real() < 0 ? larger : log(exp(a) + exp(b));
-    }
+    const complex<T> larger = a.real() < b.real() ? b : a, smaller = a.real() < b.real() ? a : b;
+    const bool both_infinite = std::isinf(larger.real()) && larger.real() == smaller.real();
+    if (both_infinite) return larger.real() < 0 ? larger : log(exp(a) + exp(b));
     return larger + log1p(exp(smaller - larger));
   }
   template <class T>
   RUSH_HD T operator()(T a, T b) const {
-    if (std::isinf(a) && a == b) return a;
-    return std::fmax(a, b) + std::log1p(std::exp(-std::abs(a - b))) + (a != a ? a : T(0)) + (b != b ? b : T(0));
+    using std::abs, std::exp, std::log1p;
+    return select(a == b, a + T(0.693147180559945309), select(a < b, b, a) + log1p(exp(-abs(a - b))));
   }
 };
 
 struct LogAddExp2 {
   template <class T>
   RUSH_HD T operator()(T a, T b) const {
-    constexpr T kLog2E = T(1.44269504088896340736);
-    if (std::isinf(a) && a == b) return a;
-    return std::fmax(a, b) + std::log1p(std::exp2(-std::abs(a - b))) * kLog2E + (a != a ? a : T(0)) +
-           (b != b ? b : T(0));
+    using std::abs, std::exp2, std::log1p;
+    return select(a == b, a + T(1), select(a < b, b, a) + log1p(exp2(-abs(a - b))) * T(1.44269504088896341));
   }
 };
 
@@ -273,15 +266,17 @@ struct Lcm {
 using BinaryTable =
     Table<Row<kernels::mul, Mul, AllTypes, kEveryLayout>, Row<kernels::div, Div, FloatTypes, kEveryLayout>>;
 
-using PowerTable = Table<
-    Row<kernels::pow, Pow, NumberTypes, kVectors | kSlow>, Row<kernels::atan2, Atan2, RealFloatTypes, kVectors | kSlow>,
-    Row<kernels::copysign, Copysign, RealFloatTypes>, Row<kernels::gcd, Gcd, IntegerTypes, kSlow>,
-    Row<kernels::heaviside, Heaviside, RealAndBoolTypes>, Row<kernels::hypot, Hypot, RealFloatTypes, kSlow>,
-    Row<kernels::lcm, Lcm, IntegerTypes, kSlow>, Row<kernels::nextafter, OfStorage<Nextafter>, RealFloatTypes, kSlow>,
-    Row<kernels::special_xlog1py, Xlog1py, RealFloatTypes, kSlow>, Row<kernels::xlogy, Xlogy, RealFloatTypes, kSlow>>;
+using PowerTable =
+    Table<Row<kernels::nextafter, OfStorage<Nextafter>, RealFloatTypes, kVectors | kSlow>,
+          Row<kernels::special_xlog1py, Xlog1py, RealFloatTypes, kVectors | kSlow>,
+          Row<kernels::atan2, Atan2, RealFloatTypes, kVectors | kSlow>, Row<kernels::gcd, Gcd, IntegerTypes, kSlow>,
+          Row<kernels::hypot, Hypot, RealFloatTypes, kVectors | kSlow>, Row<kernels::lcm, Lcm, IntegerTypes, kSlow>,
+          Row<kernels::xlogy, Xlogy, RealFloatTypes, kVectors | kSlow>,
+          Row<kernels::pow, Pow, NumberTypes, kVectors | kSlow>, Row<kernels::heaviside, Heaviside, RealAndBoolTypes>,
+          Row<kernels::copysign, Copysign, RealFloatTypes>>;
 
-using LogAddExpTable = Table<Row<kernels::logaddexp, LogAddExp, FloatTypes, kSlow>,
-                             Row<kernels::logaddexp2, LogAddExp2, RealFloatTypes, kSlow>>;
+using LogAddExpTable = Table<Row<kernels::logaddexp, LogAddExp, FloatTypes, kVectors | kSlow>,
+                             Row<kernels::logaddexp2, LogAddExp2, RealFloatTypes, kVectors | kSlow>>;
 #endif
 
 }  // namespace rush::functors

@@ -107,39 +107,38 @@ struct Erfinv {
   // w = -log((1 - y) (1 + y)), up to 16.
   template <class T>
   RUSH_HD static T approximate(T y, T w) {
-    if (w < 5) {
-      w -= T(2.5);
-      return y * polynomial(w, 2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
-                            -0.00125372503, -0.00417768164, 0.246640727, 1.50140941);
-    }
-    w = std::sqrt(w) - 3;
-    return y * polynomial(w, -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
-                          -0.0076224613, 0.00943887047, 1.00167406, 2.83297682);
+    using std::sqrt;
+    const T inner = polynomial(w - T(2.5), 2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06,
+                               0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941);
+    const T outer = polynomial(sqrt(w) - T(3), -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844,
+                               0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682);
+    return y * select(w < T(5), inner, outer);
   }
-  template <class T>
-  RUSH_HD T operator()(T y) const {
-    const T size = std::abs(y);
-    if (size >= 1) {
-      return size == 1 ? std::copysign(std::numeric_limits<T>::infinity(), y) : std::numeric_limits<T>::quiet_NaN();
-    }
-    T x = approximate(size, -std::log((1 - size) * (1 + size)));
-    if constexpr (sizeof(T) == 8) {
+  template <class T>  // vectors of floats, but none of doubles
+  requires std::is_floating_point_v<T> ||(sizeof(typename T::Bits) == 4) RUSH_HD T operator()(T y) const {
+    using std::abs, std::copysign, std::log;
+    const T size = abs(y);
+    T x = approximate(size, -log((T(1) - size) * (T(1) + size)));
+    if constexpr (std::is_same_v<T, double>) {
       constexpr double kSlope = 1.12837916709551257390;  // 2 / sqrt(pi)
       for (int step = 0; step < 3; ++step) {
         const double error = size < 0.5 ? std::erf(x) - size : (1 - size) - std::erfc(x);
         x -= error / (kSlope * std::exp(-x * x));
       }
     }
-    return std::copysign(x, y);
+    const T beyond = select(size == T(1), T(kInfinity), T(kNotANumber));
+    return copysign(select(size < T(1), x, beyond), y);
   }
 };
 
 template <class T>
 struct Logit {
   T eps;  // negative: no clamping
-  RUSH_HD T operator()(T a) const {
-    if (eps >= 0) a = a < eps ? eps : a > 1 - eps ? 1 - eps : a;
-    return std::log(a / (1 - a));
+  template <class V>
+  RUSH_HD V operator()(V a) const {
+    using std::log;
+    if (eps >= 0) a = select(a < V(eps), V(eps), select(a > V(1 - eps), V(1 - eps), a));
+    return log(a / (V(1) - a));
   }
 };
 
@@ -155,11 +154,12 @@ struct LogitBackward {  // g / (x (1 - x)); NaN outside [0, 1], or 0 outside the
 
 #ifndef __CUDACC_RTC__
 using SpecialTable =
-    Table<Row<kernels::erfc, Erfc, RealFloatTypes, kSlow>, Row<kernels::erfinv, Erfinv, RealFloatTypes, kSlow>,
+    Table<Row<kernels::erfc, Erfc, RealFloatTypes, kVectors | kSlow>,
+          Row<kernels::erfinv, Erfinv, RealFloatTypes, kVectors | kSlow>,
           Row<kernels::lgamma, Lgamma, RealFloatTypes, kSlow>, Row<kernels::digamma, Digamma, RealFloatTypes, kSlow>,
           Row<kernels::polygamma, Polygamma, RealFloatTypes, kSlow>,
           Row<kernels::special_zeta, Zeta, RealFloatTypes, kSlow>,
-          Row<kernels::logit, With<Logit>, RealFloatTypes, kSlow>,
+          Row<kernels::logit, With<Logit>, RealFloatTypes, kVectors | kSlow>,
           Row<kernels::logit_backward, With<LogitBackward>, RealFloatTypes, kSlow>>;
 #endif
 

@@ -136,8 +136,10 @@ struct RoundDecimals {
   bool negative;
   explicit RoundDecimals(T decimals)
       : power(static_cast<T>(std::pow(10.0, std::abs(static_cast<double>(decimals))))), negative(decimals < 0) {}
-  RUSH_HD T operator()(T a) const {
-    return negative ? std::nearbyint(a / power) * power : std::nearbyint(a * power) / power;
+  template <class V>
+  RUSH_HD V operator()(V a) const {
+    using std::nearbyint;
+    return negative ? nearbyint(a / V(power)) * V(power) : nearbyint(a * V(power)) / V(power);
   }
 };
 
@@ -221,7 +223,11 @@ struct NanToNum {
       : nan(static_cast<Math>(for_nan.value_or(0))),
         posinf(static_cast<Math>(for_posinf.value_or(static_cast<double>(std::numeric_limits<Number>::max())))),
         neginf(static_cast<Math>(for_neginf.value_or(static_cast<double>(std::numeric_limits<Number>::lowest())))) {}
-  RUSH_HD Math of_real(Math a) const { return a != a ? nan : std::isinf(a) ? (a > 0 ? posinf : neginf) : a; }
+  RUSH_HD Math of_real(Math a) const {
+    constexpr Math kInf = std::numeric_limits<Math>::infinity();
+    const Math finite = select(a == kInf, posinf, select(a == -kInf, neginf, a));
+    return select(a != a, nan, finite);
+  }
   RUSH_HD complex<Math> operator()(complex<Math> a) const { return {of_real(a.real()), of_real(a.imag())}; }
   RUSH_HD Math operator()(Math a) const { return of_real(a); }
 };
@@ -283,7 +289,7 @@ using UnaryTable =
           Row<kernels::isreal, IsReal, ComplexTypes>, Row<kernels::ceil, Ceil, RealFloatTypes>,
           Row<kernels::floor, Floor, RealFloatTypes>, Row<kernels::trunc, Trunc, RealFloatTypes>,
           Row<kernels::round, Round, RealFloatTypes>, Row<kernels::frac, Frac, RealFloatTypes>,
-          Row<kernels::round_decimals, With<RoundDecimals>, RealFloatTypes>,
+          Row<kernels::round_decimals, With<RoundDecimals>, RealFloatTypes, kVectors>,
           Row<kernels::nan_to_num, OfStorage<NanToNum>, FloatTypes>, Row<kernels::deg2rad, Deg2Rad, RealFloatTypes>,
           Row<kernels::rad2deg, Rad2Deg, RealFloatTypes>>;
 

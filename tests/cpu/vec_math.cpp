@@ -41,14 +41,24 @@ struct Function {
 };
 
 const Function kFunctions[] = {
-    {"exp", rush::cpu::exp, std::exp, 2},       {"exp2", rush::cpu::exp2, std::exp2, 2},
-    {"expm1", rush::cpu::expm1, std::expm1, 3}, {"log", rush::cpu::log, std::log, 2},
-    {"log2", rush::cpu::log2, std::log2, 3},    {"log10", rush::cpu::log10, std::log10, 3},
-    {"log1p", rush::cpu::log1p, std::log1p, 4}, {"tanh", rush::cpu::tanh, std::tanh, 4},
-    {"erf", rush::cpu::erf, std::erf, 4},       {"atan", rush::cpu::atan, std::atan, 3},
-    {"asin", rush::cpu::asin, std::asin, 4},    {"acos", rush::cpu::acos, std::acos, 4},
-    {"sinh", rush::cpu::sinh, std::sinh, 5},    {"cosh", rush::cpu::cosh, std::cosh, 4},
+    {"exp", rush::cpu::exp, std::exp, 2},
+    {"exp2", rush::cpu::exp2, std::exp2, 2},
+    {"expm1", rush::cpu::expm1, std::expm1, 3},
+    {"log", rush::cpu::log, std::log, 2},
+    {"log2", rush::cpu::log2, std::log2, 3},
+    {"log10", rush::cpu::log10, std::log10, 3},
+    {"log1p", rush::cpu::log1p, std::log1p, 4},
+    {"tanh", rush::cpu::tanh, std::tanh, 4},
+    {"erf", rush::cpu::erf, std::erf, 4},
+    {"atan", rush::cpu::atan, std::atan, 3},
+    {"asin", rush::cpu::asin, std::asin, 4},
+    {"acos", rush::cpu::acos, std::acos, 4},
+    {"sinh", rush::cpu::sinh, std::sinh, 5},
+    {"cosh", rush::cpu::cosh, std::cosh, 4},
     {"atanh", rush::cpu::atanh, std::atanh, 5},
+    {"erfc", rush::cpu::erfc, std::erfc, 5},
+    {"sqrt", rush::cpu::sqrt<float>, std::sqrt, 0.51},
+    {"floor", rush::cpu::floor<float>, std::floor, 0},
 };
 
 TEST_CASE("vectors of floats: elementary functions are accurate to a few ulps everywhere") {
@@ -121,16 +131,19 @@ TEST_CASE("vectors of floats: limits and special values") {
   CHECK(std::signbit(first(rush::cpu::tanh(Vec(-0.0f)))));
 }
 
+const float kInteresting[] = {0.0f,  -0.0f,  1.0f,   -1.0f,  2.0f,   -2.0f,   0.5f,
+                              3.0f,  -3.0f,  0.1f,   10.0f,  1e-40f, kInf,    -kInf,
+                              1e30f, 1e-30f, 0.999f, 1.001f, 127.f,  -149.0f, std::numeric_limits<float>::quiet_NaN()};
+
 TEST_CASE("vectors of floats: pow") {
-  const float interesting[] = {0.0f,  -0.0f,  1.0f,   -1.0f,  2.0f,   -2.0f,   0.5f,
-                               3.0f,  -3.0f,  0.1f,   10.0f,  1e-40f, kInf,    -kInf,
-                               1e30f, 1e-30f, 0.999f, 1.001f, 127.f,  -149.0f, std::numeric_limits<float>::quiet_NaN()};
-  for (const float base : interesting) {
-    for (const float exponent : interesting) {
+  for (const float base : kInteresting) {
+    for (const float exponent : kInteresting) {
       CAPTURE(base);
       CAPTURE(exponent);
       const double want = std::pow(static_cast<double>(base), static_cast<double>(exponent));
-      CHECK(ulps(first(pow(Vec(base), Vec(exponent))), want) <= 1);
+      const float got = first(pow(Vec(base), Vec(exponent)));
+      CHECK(ulps(got, want) <= 1);
+      if (!std::isnan(want)) CHECK(std::signbit(got) == std::signbit(want));
     }
   }
   for (uint32_t bits = 0x30000000; bits < 0x48000000; bits += 70001) {
@@ -138,6 +151,19 @@ TEST_CASE("vectors of floats: pow") {
       const auto base = std::bit_cast<float>(bits);
       const double want = std::pow(static_cast<double>(base), static_cast<double>(exponent));
       CHECK(ulps(first(pow(Vec(base), Vec(exponent))), want) <= 1);
+    }
+  }
+}
+
+TEST_CASE("vectors of floats: hypot and nextafter") {
+  for (const float a : kInteresting) {
+    for (const float b : kInteresting) {
+      CAPTURE(a);
+      CAPTURE(b);
+      CHECK(ulps(first(hypot(Vec(a), Vec(b))), std::hypot(static_cast<double>(a), static_cast<double>(b))) <= 1);
+      const float next = first(nextafter(Vec(a), Vec(b))), want = std::nextafter(a, b);
+      CHECK((next == want || (std::isnan(next) && std::isnan(want))));
+      if (!std::isnan(want)) CHECK(std::signbit(next) == std::signbit(want));
     }
   }
 }

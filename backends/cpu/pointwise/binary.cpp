@@ -47,7 +47,7 @@ void register_binary() {
   set_kernels(functors::BinaryTable());
   kernels::add.set(kCPU, add);
   kernels::div_trunc.set(kCPU, divide<OfStorage<functors::DivTrunc>, kCheap>);
-  kernels::div_floor.set(kCPU, divide<functors::DivFloor, kSlow>);
+  kernels::div_floor.set(kCPU, divide<functors::DivFloor, kVectors | kSlow>);
   kernels::fmod.set(kCPU, divide<functors::Fmod, kVectors>);
   kernels::remainder.set(kCPU, divide<functors::Remainder, kVectors>);
 }

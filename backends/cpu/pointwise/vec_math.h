@@ -118,6 +118,20 @@ RUSH_ALWAYS_INLINE Vec atan_below_one(Vec t) {
 
 }  // namespace vec
 
+// The compiler makes one instruction of these, where the CPU has it.
+template <class T>
+VecOf<T> sqrt(VecOf<T> x) {
+  return x.each([](T a) { return std::sqrt(a); });
+}
+template <class T>
+VecOf<T> floor(VecOf<T> x) {
+  return x.each([](T a) { return std::floor(a); });
+}
+template <class T>
+VecOf<T> nearbyint(VecOf<T> x) {
+  return x.each([](T a) { return std::nearbyint(a); });
+}
+
 inline Vec exp(Vec x) {
   x = select(x > Vec(89.0f), Vec(89.0f), x);
   x = select(x < Vec(-104.0f), Vec(-104.0f), x);
@@ -212,12 +226,7 @@ inline Vec atan2(Vec y, Vec x) {
 }
 
 // The other side of a right triangle with hypotenuse 1.
-inline Vec other_side(Vec x) {
-  float sides[Vec::kSize];
-  ((Vec(1.0f) - x) * (Vec(1.0f) + x)).store(sides);
-  for (float& side : sides) side = std::sqrt(side);
-  return Vec::load(sides);
-}
+inline Vec other_side(Vec x) { return sqrt((Vec(1.0f) - x) * (Vec(1.0f) + x)); }
 inline Vec asin(Vec x) { return atan2(x, other_side(x)); }
 inline Vec acos(Vec x) { return atan2(other_side(x), x); }
 
@@ -268,6 +277,32 @@ inline Vec erf(Vec x) {
   const Vec inner = size * polynomial(size * size, p);
   const Vec outer = Vec(1.0f) - exp(polynomial(size, q));
   return copysign(select(size < Vec(1.0f), inner, outer), x);
+}
+
+// e^-x^2 (1 + Q((x - 2) / (x + 2))) / (1 + 2x) of positive numbers, and 2 less that below 0. x^2 is z^2, z being x cut
+// to 12 bits, of which the square is exact, and (x - z) (x + z).
+inline Vec erfc(Vec x) {
+  const Vec size = select(abs(x) > Vec(10.5f), Vec(10.5f), abs(x));
+  const float q[] = {0.276978394f,     -0.09276398545f, -0.166031465f,   0.1640554338f,    -0.05420383778f,
+                     -0.008060170298f, 0.008629922674f, 0.001313282935f, -0.001227791686f, -3.993250564e-4f};
+  const Vec ratio = Vec(1.0f) + polynomial((size - Vec(2.0f)) / (size + Vec(2.0f)), q);
+  const Vec scaled = ratio / (Vec(1.0f) + Vec(2.0f) * size);
+  const Vec z = Vec::from_bits(size.bits() & ~0xfff);
+  const vec::ExpReduced reduced(-z * z);
+  const Vec power = Vec(1.0f) + vec::expm1_near_zero(reduced.rest + (z - size) * (z + size));
+  const Vec tail = vec::scale(power * scaled, reduced.n.integer);
+  return select(x < Vec(0.0f), Vec(2.0f) - tail, tail);
+}
+
+// The bits of floats count up with their size.
+inline Vec nextafter(Vec from, Vec to) {
+  const Vec::Mask grows = (from < to) ^ (from < Vec(0.0f));
+  // Less -1 where it grows, otherwise 1; unsigned, since a step back from -0, which is not taken, would overflow.
+  const auto back = std::bit_cast<vec::UInts>(grows.lanes | 1);
+  Vec next = Vec::from_bits(std::bit_cast<Vec::Ints>(std::bit_cast<vec::UInts>(from.bits()) - back));
+  next = select(from == Vec(0.0f), copysign(Vec::from_bits(Vec::Ints{} + 1), to), next);
+  next = select(from == to, to, next);
+  return select((from == from) & (to == to), next, from + to);
 }
 
 namespace vec {
@@ -332,6 +367,14 @@ RUSH_ALWAYS_INLINE HalfFloats fmod_of_half(HalfFloats a, HalfFloats b) {
   return __builtin_convertvector(fitted, HalfFloats);
 }
 
+// The squares of floats neither overflow nor vanish in double.
+RUSH_ALWAYS_INLINE HalfFloats hypot_of_half(HalfFloats a, HalfFloats b) {
+  const Doubles x = __builtin_convertvector(a, Doubles), y = __builtin_convertvector(b, Doubles);
+  Doubles length = x * x + y * y;
+  for (size_t i = 0; i < sizeof length / sizeof(double); ++i) length[i] = std::sqrt(length[i]);
+  return __builtin_convertvector(length, HalfFloats);
+}
+
 }  // namespace vec
 
 inline Vec pow(Vec base, Vec exponent) {
@@ -342,6 +385,12 @@ inline Vec pow(Vec base, Vec exponent) {
   return vec::by_halves(base, exponent, vec::pow_of_half);
 }
 
+inline Vec hypot(Vec a, Vec b) {
+  const Vec infinity(std::numeric_limits<float>::infinity());
+  const Vec length = vec::by_halves(a, b, vec::hypot_of_half);
+  return select((abs(a) == infinity) | (abs(b) == infinity), infinity, length);
+}
+
 inline Vec fmod(Vec a, Vec b) {
   const Vec::Mask ordinary = (abs(a / b) < Vec(536870912.0f)) & (abs(b) <= Vec(std::numeric_limits<float>::max()));
   if ((!ordinary).any()) return lane_by_lane(a, b, [](float x, float y) { return functors::Fmod()(x, y); });
@@ -349,6 +398,12 @@ inline Vec fmod(Vec a, Vec b) {
   return copysign(rest, a);
 }
 
+inline DoubleVec hypot(DoubleVec a, DoubleVec b) {
+  return lane_by_lane(a, b, [](double x, double y) { return std::hypot(x, y); });
+}
+inline DoubleVec nextafter(DoubleVec from, DoubleVec to) {
+  return lane_by_lane(from, to, [](double x, double y) { return std::nextafter(x, y); });
+}
 inline DoubleVec fmod(DoubleVec a, DoubleVec b) {
   return lane_by_lane(a, b, [](double x, double y) { return functors::Fmod()(x, y); });
 }
@@ -385,8 +440,10 @@ constexpr BlockFn vec_block_of() {
     return vec_block<T, F, 1>;
   } else if constexpr (std::is_invocable_v<const F&, VecOf<T>, VecOf<T>>) {
     return vec_block<T, F, 2>;
-  } else {
+  } else if constexpr (std::is_invocable_v<const F&, VecOf<T>, VecOf<T>, VecOf<T>>) {
     return vec_block<T, F, 3>;
+  } else {
+    return block_of<T, F>();
   }
 }
 

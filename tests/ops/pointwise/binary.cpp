@@ -202,6 +202,34 @@ TEST_CASE("binary: integers wrap around, bool adds and multiplies") {
   CHECK_THROWS_AS(fmod(yes, yes), NotImplementedError);
 }
 
+// The vectors of floats have code of their own; 20 numbers are more than one of them.
+TEST_CASE("binary: float32 is float64 rounded where numbers are special") {
+  const Tensor x = tensor({0.0, -0.0,  1.0,    -1.0,  2.0,    -2.0, 3.0,   -3.0, 2.5,   -0.5,
+                           7.0, 100.0, -101.0, 1e-40, -1e-40, 1e38, -3e38, kInf, -kInf, kNan},
+                          kFloat64)
+                       .to(kFloat32);
+  const Tensor a = x.view({20, 1}), b = x.view({1, 20});
+  const auto check = [&](const char* name, const auto& op) {
+    CAPTURE(name);
+    const Doubles got = values(op(a, b)), want = values(op(a.to(kFloat64), b.to(kFloat64)).to(kFloat32));
+    for (size_t i = 0; i < got.size(); ++i) {
+      CAPTURE(values(x)[i / 20]);
+      CAPTURE(values(x)[i % 20]);
+      if (std::isnan(want[i]) || std::isinf(want[i])) {
+        CHECK((got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i]))));
+      } else {
+        CHECK(std::abs(got[i] - want[i]) <= 1e-6 * std::abs(want[i]) + 1e-45);
+        CHECK(std::signbit(got[i]) == std::signbit(want[i]));
+      }
+    }
+  };
+  for (const BinaryOp* op : {&ops::hypot, &ops::xlogy, &ops::special_xlog1py, &ops::logaddexp, &ops::logaddexp2,
+                             &ops::pow, &ops::copysign, &ops::mul, &ops::div}) {
+    check(op->schema(), *op);
+  }
+  check("floor_divide", [](const Tensor& p, const Tensor& q) { return floor_divide(p, q); });
+}
+
 TEST_CASE("binary: divisors, neighbours, steps") {
   CHECK(values(gcd(tensor({12, -18, 0, 0}), tensor({18, 12, 5, 0}))) == Doubles{6, 6, 5, 0});
   CHECK(values(lcm(tensor({4, -6, 0}), tensor({6, 4, 5}))) == Doubles{12, 12, 0});

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/ops/pointwise/special.h"
 #include "tests/ops/index/index_testing.h"
 
 namespace {
@@ -195,10 +196,46 @@ TEST_CASE("unary: predicates") {
   CHECK(values(nan_to_num(tensor({inf, -inf, nan}).to(kFloat16))) == Doubles{65504, -65504, 0});
 }
 
+// The vectors of floats have code of their own; 20 numbers are more than one of them.
+TEST_CASE("unary: float32 is float64 rounded where numbers are special") {
+  const Tensor x = tensor({0.0,  -0.0, 0.5,  -0.5,  1.0,    -1.0, 2.0,   -2.0,     4.4,       -6.0,
+                           10.1, 13.0, 1e-4, 1e-40, -1e-40, 1e38, -3e38, HUGE_VAL, -HUGE_VAL, std::nan("")},
+                          kFloat64)
+                       .to(kFloat32);
+  const auto check = [&](const UnaryOp& op) {
+    CAPTURE(op.schema());
+    const Doubles inputs = values(x), got = values(op(x)), want = values(op(x.to(kFloat64)).to(kFloat32));
+    for (size_t i = 0; i < got.size(); ++i) {
+      CAPTURE(inputs[i]);
+      if (std::isnan(want[i]) || std::isinf(want[i])) {
+        CHECK((got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i]))));
+      } else {
+        CHECK(std::abs(got[i] - want[i]) <= 2e-6 * std::abs(want[i]) + 1e-45);
+        CHECK(std::signbit(got[i]) == std::signbit(want[i]));
+      }
+    }
+  };
+  for (const UnaryOp* op : {&ops::erfc, &ops::erfinv, &ops::i0, &ops::special_i0e, &ops::special_i1, &ops::special_i1e,
+                            &ops::exp, &ops::log, &ops::log1p, &ops::tanh, &ops::sqrt, &ops::sign}) {
+    check(*op);
+  }
+  const Doubles odds = values(logit(x)), other_odds = values(logit(x.to(kFloat64)).to(kFloat32));
+  for (size_t i = 0; i < odds.size(); ++i) {
+    if (std::isfinite(other_odds[i]))
+      CHECK(odds[i] == doctest::Approx(other_odds[i]));
+    else
+      CHECK((odds[i] == other_odds[i] || (std::isnan(odds[i]) && std::isnan(other_odds[i]))));
+  }
+  const Doubles held = values(nan_to_num(x, -7, 8, -9));
+  CHECK(Doubles(held.end() - 3, held.end()) == Doubles{8, -9, -7});
+}
+
 TEST_CASE("unary: rounding to decimals, logit, polygamma") {
   CHECK(values(round(tensor({0.5, 1.5, 2.5, -0.5}, kFloat64))) == Doubles{0, 2, 2, -0.0});
   CHECK(values(round(tensor({1.25, 1.35}, kFloat64), 1)) == Doubles{1.2, 1.4});
   CHECK(values(round(tensor({151.0, 249.0}, kFloat64), -2)) == Doubles{200, 200});
+  CHECK(values(round(tensor({151.0, -2.5e9, 0.5}), -2)) == Doubles{200, -2.5e9, 0});
+  CHECK(values(round(tensor({1.28125, -3.4375}), 3)) == values(tensor({1.281f, -3.438f})));
   CHECK(values(logit(tensor({0.5, 0.0}, kFloat64), 0.1))[1] == doctest::Approx(std::log(0.1 / 0.9)));
   CHECK(std::isinf(values(logit(tensor({0.0}, kFloat64)))[0]));
   // pi^2 / 6, and -2 zeta(3).
