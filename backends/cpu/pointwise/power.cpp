@@ -10,6 +10,13 @@ namespace rush::cpu {
 
 namespace {
 
+struct SquareReciprocal {
+  template <class T>
+  T operator()(T a) const {
+    return T(1) / (a * a);
+  }
+};
+
 struct PowScalarLoop {
   template <class T>
   static void run(TensorIterator& it, const Scalar& exponent) {
@@ -20,6 +27,7 @@ struct PowScalarLoop {
       if (exponent.equal(0.5)) return apply<functors::Sqrt, Math>(it);
       if (exponent.equal(-0.5)) return apply<functors::Rsqrt, Math>(it);
       if (exponent.equal(-1)) return apply<functors::Reciprocal, Math>(it);
+      if (exponent.equal(-2)) return apply<SquareReciprocal, Math>(it);
     }
     const functors::PowScalar<Math> functor{exponent.to<Math>()};
     run_blocks(it, vec_block_of<Math, functors::PowScalar<Math>>(), &functor, kSlowGrain);

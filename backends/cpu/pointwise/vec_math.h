@@ -379,10 +379,18 @@ RUSH_ALWAYS_INLINE HalfFloats hypot_of_half(HalfFloats a, HalfFloats b) {
 
 inline Vec pow(Vec base, Vec exponent) {
   constexpr float kMax = std::numeric_limits<float>::max();
-  const Vec::Mask ordinary =
-      (base >= Vec(std::numeric_limits<float>::min())) & (base <= Vec(kMax)) & (abs(exponent) <= Vec(kMax));
-  if ((!ordinary).any()) return lane_by_lane(base, exponent, [](float a, float b) { return std::pow(a, b); });
-  return vec::by_halves(base, exponent, vec::pow_of_half);
+  const Vec size = abs(base), zero(0.0f), half = Vec(0.5f) * exponent;
+  const Vec::Mask normal = (size >= Vec(std::numeric_limits<float>::min())) & (size <= Vec(kMax));
+  if ((!((normal | (size == zero)) & (abs(exponent) <= Vec(kMax)))).any()) {
+    return lane_by_lane(base, exponent, [](float a, float b) { return std::pow(a, b); });
+  }
+  Vec power = vec::by_halves(size, exponent, vec::pow_of_half);
+  const Vec of_zero = select(exponent < zero, Vec(std::numeric_limits<float>::infinity()), zero);
+  power = select((size == zero) & (exponent != zero), of_zero, power);
+  // Of negative numbers, only whole powers are real, and odd ones are negative.
+  const Vec::Mask whole = floor(exponent) == exponent, odd = whole & (floor(half) != half);
+  power = select(odd, copysign(power, base), power);
+  return select(whole | !(base < zero), power, Vec(std::numeric_limits<float>::quiet_NaN()));
 }
 
 inline Vec hypot(Vec a, Vec b) {
