@@ -230,6 +230,16 @@ TEST_CASE("binary: float32 is float64 rounded where numbers are special") {
   check("floor_divide", [](const Tensor& p, const Tensor& q) { return floor_divide(p, q); });
 }
 
+TEST_CASE("binary: numbers that stand for a whole operand") {
+  for (const ScalarType dtype : {kFloat32, kBFloat16, kInt64}) {
+    const Tensor six = full({}, 6, dtype), two = full({}, 2, dtype);
+    const Tensor sixes = six.expand({3, 11}), twos = two.expand({3, 11});
+    CHECK(values(sixes * twos) == Doubles(33, 12));
+    CHECK(values(sixes / two) == Doubles(33, 3));
+    CHECK(values(maximum(sixes, twos)) == Doubles(33, 6));
+  }
+}
+
 TEST_CASE("binary: divisors, neighbours, steps") {
   CHECK(values(gcd(tensor({12, -18, 0, 0}), tensor({18, 12, 5, 0}))) == Doubles{6, 6, 5, 0});
   CHECK(values(lcm(tensor({4, -6, 0}), tensor({6, 4, 5}))) == Doubles{12, 12, 0});
