@@ -30,9 +30,10 @@ RUSH_HD T polynomial(T x, Coefficients... c) {
   ((sum = sum * x + static_cast<T>(c)), ...);
   return sum;
 }
-// The sum of c_k T_k(x / 2), in which c_0 counts half; c_0 comes last. Clenshaw's recurrence.
+// The sum of c_k T_k(x / 2), in which c_0 counts half; c_0 comes last. Clenshaw's recurrence. Inlined, so that GCC
+// vectorises the loops that call it.
 template <class... Coefficients>
-RUSH_HD double chebyshev(double x, Coefficients... c) {
+RUSH_HD RUSH_ALWAYS_INLINE double chebyshev(double x, Coefficients... c) {
   double now = 0, before = 0, last = 0;
   ((last = before, before = now, now = x * before - last + c), ...);
   return (now - last) / 2;
@@ -47,7 +48,7 @@ constexpr double kTwoOverPi = 0.636619772367581343075535053490057448;
 
 // ---- modified, of the first kind ----
 struct I0e {  // exp(-|x|) I_0(x)
-  RUSH_HD static double of(double signed_x) {
+  RUSH_HD RUSH_ALWAYS_INLINE static double of(double signed_x) {
     const double x = std::abs(signed_x);
     if (std::isinf(x)) return 0;
     if (x <= 8)
@@ -70,7 +71,7 @@ struct I0e {  // exp(-|x|) I_0(x)
   }
 };
 struct I1e {  // exp(-|x|) I_1(x)
-  RUSH_HD static double of(double signed_x) {
+  RUSH_HD RUSH_ALWAYS_INLINE static double of(double signed_x) {
     const double x = std::abs(signed_x);
     double y = 0;
     if (x <= 8) {
@@ -110,18 +111,38 @@ struct Unscaled {
 // error is exp(-pi^2 / step), and exp(-2 pi^2 / (x step^2)) where x is large: below 1e-17.
 RUSH_HD inline double scaled_k(double v, double x) {
   const double step = x < 4 ? 0.25 : 0.5 / std::sqrt(x);
+  const double power_step = std::exp(step / 2), other_step = std::exp(v * step);
+  double power = 1, other = 1;  // exp(t / 2) and exp(v t)
   double sum = 0.5, term = 1;
-  for (double t = step; term > 1e-18 * sum; t += step) {
-    const double sine = std::sinh(t / 2);  // cosh t - 1 = 2 sinh^2(t / 2)
-    sum += term = std::exp(-2 * x * sine * sine) * std::cosh(v * t);
+  while (term > 1e-18 * sum) {
+    power *= power_step;
+    other *= other_step;
+    const double sine = (power - 1 / power) / 2;  // cosh t - 1 = 2 sinh^2(t / 2)
+    sum += term = std::exp(-2 * x * sine * sine) * (other + 1 / other) / 2;
   }
   return sum * step;
+}
+// K_n(x) of a small x, by its power series in z = x^2 / 4: the sum of z^k / (k! (k + n)!) times the mean of psi(k + 1)
+// and psi(k + n + 1), less log(x / 2). DLMF 10.31.1 and 10.31.2.
+template <int n>
+RUSH_HD double k_series(double x) {
+  constexpr double kEulerGamma = 0.57721566490153286061;
+  const double z = x * x / 4;
+  double factor = n / 2. - kEulerGamma - std::log(x / 2), term = 1, sum = factor;
+  for (double k = 1; term > 1e-18; k += 1) {
+    const double inverse = 1 / (k * (k + n));
+    factor += (k + n / 2.) * inverse;
+    term *= z * inverse;
+    sum += term * factor;
+  }
+  return n == 0 ? sum : 1 / x - x / 2 * sum;
 }
 template <int order, bool scaled>
 struct BesselK {
   RUSH_HD static double of(double x) {
     if (!(x > 0)) return x == 0 ? kInfinity : kNotANumber;
-    if (std::isinf(x) || (order == 1 && x < 1e-200)) return 1 / x;
+    if (std::isinf(x)) return 0;
+    if (x < 2) return scaled ? k_series<order>(x) * std::exp(x) : k_series<order>(x);
     return scaled ? scaled_k(order, x) : scaled_k(order, x) * std::exp(-x);
   }
 };
