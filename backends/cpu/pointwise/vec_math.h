@@ -54,6 +54,13 @@ RUSH_ALWAYS_INLINE Vec expm1_near_zero(Vec x) {
   return x + x * x * polynomial(x, c);
 }
 
+// e^x where it is a normal number: without limits, and 2^n in one factor.
+RUSH_ALWAYS_INLINE Vec exp_normal(Vec x) {
+  const ExpReduced reduced(x);
+  const Vec power = power_of_two(reduced.n.integer);
+  return power + power * expm1_near_zero(reduced.rest);
+}
+
 // x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), and log1pf = log(1 + f).
 struct LogReduced {
   Vec k, f, log1pf;
@@ -132,14 +139,14 @@ VecOf<T> nearbyint(VecOf<T> x) {
   return x.each([](T a) { return std::nearbyint(a); });
 }
 
-inline Vec exp(Vec x) {
+RUSH_ALWAYS_INLINE Vec exp(Vec x) {
   x = select(x > Vec(89.0f), Vec(89.0f), x);
   x = select(x < Vec(-104.0f), Vec(-104.0f), x);
   const vec::ExpReduced reduced(x);
   return vec::scale(Vec(1.0f) + vec::expm1_near_zero(reduced.rest), reduced.n.integer);
 }
 
-inline Vec exp2(Vec x) {
+RUSH_ALWAYS_INLINE Vec exp2(Vec x) {
   x = select(x > Vec(129.0f), Vec(129.0f), x);
   x = select(x < Vec(-150.0f), Vec(-150.0f), x);
   const vec::Rounded n(x);
@@ -150,7 +157,7 @@ inline Vec exp2(Vec x) {
 }
 
 // 2^n (e^r - 1) + (2^n - 1), all halved while 2^n may overflow.
-inline Vec expm1(Vec x) {
+RUSH_ALWAYS_INLINE Vec expm1(Vec x) {
   x = select(x > Vec(89.0f), Vec(89.0f), x);
   x = select(x < Vec(-80.0f), Vec(-80.0f), x);
   const vec::ExpReduced reduced(x);
@@ -159,7 +166,7 @@ inline Vec expm1(Vec x) {
   return half + half;
 }
 
-inline Vec log(Vec x) {
+RUSH_ALWAYS_INLINE Vec log(Vec x) {
   const vec::LogReduced reduced(x);
   const Vec low = reduced.log1pf + reduced.k * Vec(-2.12194440054691e-4f);
   return vec::log_special(x, low + reduced.k * Vec(0.693359375f));
@@ -179,7 +186,7 @@ inline Vec log10(Vec x) {
 
 // log(u) x / (u - 1) with u = 1 + x as rounded: the rounding's effect on both factors cancels. Kahan; Goldberg, What
 // Every Computer Scientist Should Know About Floating-Point Arithmetic, theorem 4.
-inline Vec log1p(Vec x) {
+RUSH_ALWAYS_INLINE Vec log1p(Vec x) {
   const Vec u = x + Vec(1.0f);
   const Vec small = u - Vec(1.0f);
   const Vec result = log(u) * (x / small);
@@ -250,7 +257,7 @@ inline Vec sinh(Vec x) {
 }
 
 inline Vec cosh(Vec x) {
-  const Vec size = abs(x), e = exp(select(size > Vec(vec::kLarge), Vec(vec::kLarge), size));
+  const Vec size = abs(x), e = vec::exp_normal(select(size > Vec(vec::kLarge), Vec(vec::kLarge), size));
   return select(size > Vec(vec::kLarge), vec::half_exp(size), Vec(0.5f) * (e + Vec(1.0f) / e));
 }
 
@@ -261,27 +268,27 @@ inline Vec atanh(Vec x) {
 }
 
 // (e^2x - 1) / (e^2x + 1).
-inline Vec tanh(Vec x) {
+RUSH_ALWAYS_INLINE Vec tanh(Vec x) {
   const Vec size = abs(x);
   const Vec t = expm1(Vec(2.0f) * select(size > Vec(10.0f), Vec(10.0f), size));
   return copysign(t / (t + Vec(2.0f)), x);
 }
 
 // x P(x^2) up to 1, beyond it 1 - exp(Q(x)) with Q = log erfc.
-inline Vec erf(Vec x) {
+RUSH_ALWAYS_INLINE Vec erf(Vec x) {
   const Vec size = select(abs(x) > Vec(4.0f), Vec(4.0f), abs(x));
   const float p[] = {1.128379166f,    -0.3761262714f,   0.1128360018f,  -0.02685444464f,
                      0.005189535449f, -8.020842332e-4f, 7.889123246e-5f};
   const float q[] = {1.880362418e-4f, -1.129578407f,    -0.6332199257f,  -0.1084185444f,
                      0.02520823709f,  -0.004204554981f, 4.413350597e-4f, -2.168674416e-5f};
   const Vec inner = size * polynomial(size * size, p);
-  const Vec outer = Vec(1.0f) - exp(polynomial(size, q));
+  const Vec outer = Vec(1.0f) - vec::exp_normal(polynomial(size, q));
   return copysign(select(size < Vec(1.0f), inner, outer), x);
 }
 
 // e^-x^2 (1 + Q((x - 2) / (x + 2))) / (1 + 2x) of positive numbers, and 2 less that below 0. x^2 is z^2, z being x cut
 // to 12 bits, of which the square is exact, and (x - z) (x + z).
-inline Vec erfc(Vec x) {
+RUSH_ALWAYS_INLINE Vec erfc(Vec x) {
   const Vec size = select(abs(x) > Vec(10.5f), Vec(10.5f), abs(x));
   const float q[] = {0.276978394f,     -0.09276398545f, -0.166031465f,   0.1640554338f,    -0.05420383778f,
                      -0.008060170298f, 0.008629922674f, 0.001313282935f, -0.001227791686f, -3.993250564e-4f};
