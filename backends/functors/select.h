@@ -4,12 +4,15 @@
 // `select(condition, a, b)` for `condition ? a : b`, constants as T(0.5), and calls exp, tanh, ... unqualified after
 // `using std::exp`.
 #pragma once
+#include "core/integer.h"
 #include "core/macros.h"
 
 namespace rush::functors {
 
+// Of integers by their bits: for a condition that holds at random, a branch would be mispredicted.
 template <class T>
 RUSH_HD T select(bool condition, T a, T b) {
+  if constexpr (is_integer<T>) return static_cast<T>(b ^ ((a ^ b) & -static_cast<T>(condition)));
   return condition ? a : b;
 }
 

@@ -119,6 +119,10 @@ TEST_CASE("binary: division of integers") {
   CHECK(values(floor_divide(a, b)) == Doubles{3, -4, -4, 3});
   CHECK(values(fmod(a, b)) == Doubles{1, -1, 1, -1});
   CHECK(values(remainder(a, b)) == Doubles{1, 1, -1, -1});
+  for (const ScalarType dtype : {kInt64, kInt16, kInt8}) {
+    CHECK(values(remainder(a.to(dtype), b.to(dtype))) == Doubles{1, 1, -1, -1});
+  }
+  CHECK(values(remainder(tensor({200, 7}, kUInt8), tensor({130, 9}, kUInt8))) == Doubles{70, 7});
   CHECK(values(remainder(a, 3)) == Doubles{1, 2, 1, 2});
   CHECK(values(remainder(10, b)) == Doubles{0, 0, 0, 0});
   CHECK(div(a, b, "floor").scalar_type() == kInt32);
@@ -227,6 +231,9 @@ TEST_CASE("binary: float32 is float64 rounded where numbers are special") {
                              &ops::pow, &ops::copysign, &ops::mul, &ops::div}) {
     check(op->schema(), *op);
   }
+  check("angle", [](const Tensor& p, const Tensor& q) {
+    return angle(make_complex(p.expand({20, 20}).contiguous(), q.expand({20, 20}).contiguous()));
+  });
   check("floor_divide", [](const Tensor& p, const Tensor& q) { return floor_divide(p, q); });
 }
 
