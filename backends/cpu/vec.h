@@ -147,6 +147,7 @@ Vec erf(Vec x);
 Vec pow(Vec base, Vec exponent);
 Vec fmod(Vec a, Vec b);
 Vec erfc(Vec x);
+Vec lgamma(Vec x);
 Vec hypot(Vec a, Vec b);
 Vec nextafter(Vec from, Vec to);
 

@@ -153,14 +153,14 @@ struct LogitBackward {  // g / (x (1 - x)); NaN outside [0, 1], or 0 outside the
 };
 
 #ifndef __CUDACC_RTC__
-using SpecialTable =
-    Table<Row<kernels::erfc, Erfc, RealFloatTypes, kVectors | kSlow>,
-          Row<kernels::erfinv, Erfinv, RealFloatTypes, kVectors | kSlow>,
-          Row<kernels::lgamma, Lgamma, RealFloatTypes, kSlow>, Row<kernels::digamma, Digamma, RealFloatTypes, kSlow>,
-          Row<kernels::polygamma, Polygamma, RealFloatTypes, kSlow>,
-          Row<kernels::special_zeta, Zeta, RealFloatTypes, kSlow>,
-          Row<kernels::logit, With<Logit>, RealFloatTypes, kVectors | kSlow>,
-          Row<kernels::logit_backward, With<LogitBackward>, RealFloatTypes, kSlow>>;
+using SpecialTable = Table<Row<kernels::erfc, Erfc, RealFloatTypes, kVectors | kSlow>,
+                           Row<kernels::erfinv, Erfinv, RealFloatTypes, kVectors | kSlow>,
+                           Row<kernels::lgamma, Lgamma, RealFloatTypes, kVectors | kSlow>,
+                           Row<kernels::digamma, Digamma, RealFloatTypes, kSlow>,
+                           Row<kernels::polygamma, Polygamma, RealFloatTypes, kSlow>,
+                           Row<kernels::special_zeta, Zeta, RealFloatTypes, kSlow>,
+                           Row<kernels::logit, With<Logit>, RealFloatTypes, kVectors | kSlow>,
+                           Row<kernels::logit_backward, With<LogitBackward>, RealFloatTypes, kSlow>>;
 #endif
 
 }  // namespace rush::functors

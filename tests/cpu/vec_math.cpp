@@ -57,6 +57,7 @@ const Function kFunctions[] = {
     {"cosh", rush::cpu::cosh, std::cosh, 4},
     {"atanh", rush::cpu::atanh, std::atanh, 5},
     {"erfc", rush::cpu::erfc, std::erfc, 5},
+    {"lgamma", rush::cpu::lgamma, std::lgamma, 6},
     {"sqrt", rush::cpu::sqrt<float>, std::sqrt, 0.51},
     {"floor", rush::cpu::floor<float>, std::floor, 0},
 };

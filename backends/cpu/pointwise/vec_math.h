@@ -301,6 +301,25 @@ RUSH_ALWAYS_INLINE Vec erfc(Vec x) {
   return select(x < Vec(0.0f), Vec(2.0f) - tail, tail);
 }
 
+// log(Gamma(x)) for positive x. Up to 4.5 it is f P(f), f being x less the nearest integer, for those near 2; Gamma(x +
+// 1) = x Gamma(x) leads the others there. Beyond, Stirling's series (Abramowitz and Stegun, 6.1.41).
+inline Vec lgamma(Vec x) {
+  const Vec zero(0.0f), one(1.0f), two(2.0f), three(3.0f);
+  if ((x <= zero).any()) return x.each([](float a) { return std::lgamma(a); });
+  const Vec nearest = nearbyint(x), f = x - nearest;
+  const Vec below = (x - one) * select(nearest > three, x - two, one), above = x * select(nearest < one, x + one, one);
+  const Vec factors = select(nearest > two, below, select(nearest < two, above, one));
+  const Vec::Mask large = x >= Vec(4.5f);
+  const Vec logarithm = log(select(large, x, factors));
+  const float p[] = {0.4227843345f,   0.3224670188f,    -0.06735221881f, 0.0205816019f,   -0.007387427147f,
+                     0.002879056813f, -0.001177842196f, 5.698214357e-4f, -2.698509079e-4f};
+  const Vec small = f * polynomial(f, p) + select(nearest < two, -logarithm, logarithm);
+  const Vec inverse = one / x;
+  const float s[] = {0.08333333333f, -0.002777777778f, 7.936507937e-4f, -5.952380952e-4f};
+  const Vec series = inverse * polynomial(inverse * inverse, s) + Vec(0.4189385332f);
+  return select(large, (x - Vec(0.5f)) * (logarithm - one) + series, small);
+}
+
 // The bits of floats count up with their size.
 inline Vec nextafter(Vec from, Vec to) {
   const Vec::Mask grows = (from < to) ^ (from < Vec(0.0f));
@@ -413,6 +432,9 @@ inline Vec fmod(Vec a, Vec b) {
   return copysign(rest, a);
 }
 
+inline DoubleVec lgamma(DoubleVec x) {
+  return x.each([](double lane) { return std::lgamma(lane); });
+}
 inline DoubleVec hypot(DoubleVec a, DoubleVec b) {
   return lane_by_lane(a, b, [](double x, double y) { return std::hypot(x, y); });
 }

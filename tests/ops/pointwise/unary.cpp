@@ -216,7 +216,7 @@ TEST_CASE("unary: float32 is float64 rounded where numbers are special") {
     }
   };
   for (const UnaryOp* op : {&ops::erfc, &ops::erfinv, &ops::i0, &ops::special_i0e, &ops::special_i1, &ops::special_i1e,
-                            &ops::exp, &ops::log, &ops::log1p, &ops::tanh, &ops::sqrt, &ops::sign}) {
+                            &ops::lgamma, &ops::exp, &ops::log, &ops::log1p, &ops::tanh, &ops::sqrt, &ops::sign}) {
     check(*op);
   }
   const Doubles odds = values(logit(x)), other_odds = values(logit(x.to(kFloat64)).to(kFloat32));
