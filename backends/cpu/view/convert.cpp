@@ -48,38 +48,44 @@ void convert_run(float* out, const Half* in, int64_t n) {
   }
   for (; i < n; ++i) out[i] = in[i];
 }
-
-template <class To, class From>
-bool convert_halves(const TensorIterator& it) {
-  if (it.dtype(0) != scalar_type_of<To> || it.dtype(1) != scalar_type_of<From> || it.dim() == 0) return false;
-  if (it.operand(0).strides[0] != sizeof(To) || it.operand(1).strides[0] != sizeof(From)) return false;
-  it.for_each([](char** data, const int64_t*, int64_t n) {
-    convert_run(reinterpret_cast<To*>(data[0]), reinterpret_cast<const From*>(data[1]), n);
-  });
-  return true;
-}
 #endif
 
+template <class To, class From>
+void convert_run(To* out, const From* in, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = converted<To>(in[i]);
+}
+
 // Note [Conversions]
-// A loop for every pair of dtypes would be hundreds of loops, of which few ever run. The common ones, between float and
-// another dtype that has arithmetic, have one each. Any other is converted through the widest type of its source's
-// kind, which holds all its values: a block is widened into a buffer in the L1 cache, and narrowed from there.
+// A loop for every pair of dtypes would be hundreds of loops, of which few ever run. A type that is as wide as vectors
+// convert well is converted to any other directly. The others are converted through such a type, which holds all their
+// values: a block is widened into a buffer in the L1 cache, and narrowed from there.
 template <class T>
-using WideInteger = std::conditional_t<std::is_same_v<T, uint64_t>, uint64_t, int64_t>;
+using WideInteger = std::conditional_t<sizeof(T) == 1 && std::is_unsigned_v<T>, uint8_t,
+                                       std::conditional_t<(sizeof(T) < 4 || std::is_same_v<T, int32_t>), int32_t,
+                                                          std::conditional_t<sizeof(T) == 4, int64_t, T>>>;
 template <class T>
-using Wide =
-    std::conditional_t<is_complex_v<T>, complex<double>, std::conditional_t<is_floating_v<T>, double, WideInteger<T>>>;
+using Wide = std::conditional_t<
+    is_complex_v<T>, complex<double>,
+    std::conditional_t<is_floating_v<T>, std::conditional_t<std::is_same_v<T, double>, double, float>, WideInteger<T>>>;
 
-constexpr int64_t kBlock = 256;
+constexpr int64_t kBlock = 512;
 
-using Widen = void (*)(const char* in, int64_t stride, int64_t n, void* wide);
+// Gives the wide numbers: those of `in` where they lie, if they are, and otherwise `buffer` with the widened ones.
+using Widen = const void* (*)(const char* in, int64_t stride, int64_t n, void* buffer);
 using Narrow = void (*)(const void* wide, int64_t n, char* out, int64_t stride);
 
 struct WidenLoop {
   template <class From>
-  static void run(const char* in, int64_t stride, int64_t n, void* wide) {
-    auto* to = static_cast<Wide<From>*>(wide);
-    for (int64_t i = 0; i < n; ++i) to[i] = converted<Wide<From>>(*reinterpret_cast<const From*>(in + i * stride));
+  static const void* run(const char* in, int64_t stride, int64_t n, void* buffer) {
+    auto* to = static_cast<Wide<From>*>(buffer);
+    if (stride != sizeof(From)) {
+      for (int64_t i = 0; i < n; ++i) to[i] = converted<Wide<From>>(*reinterpret_cast<const From*>(in + i * stride));
+      return buffer;
+    }
+    if constexpr (std::is_same_v<From, Wide<From>>) return in;
+    convert_run(to, reinterpret_cast<const From*>(in), n);
+    return buffer;
   }
 };
 
@@ -88,53 +94,38 @@ struct NarrowLoop {
   template <class To>
   static void run(const void* wide, int64_t n, char* out, int64_t stride) {
     const auto* from = static_cast<const From*>(wide);
-    for (int64_t i = 0; i < n; ++i) *reinterpret_cast<To*>(out + i * stride) = converted<To>(from[i]);
-  }
-};
-
-Narrow pick_narrow(ScalarType from, ScalarType to, const char* op) {
-  if (is_complex(from)) return pick<NarrowLoop<complex<double>>>(EveryType(), to, op);
-  if (is_floating_point(from)) return pick<NarrowLoop<double>>(EveryType(), to, op);
-  if (from == kUInt64) return pick<NarrowLoop<uint64_t>>(EveryType(), to, op);
-  return pick<NarrowLoop<int64_t>>(EveryType(), to, op);
-}
-
-void convert_by_blocks(const TensorIterator& it) {
-  const Widen widen = pick<WidenLoop>(EveryType(), it.dtype(1), it.op());
-  const Narrow narrow = pick_narrow(it.dtype(1), it.dtype(0), it.op());
-  it.for_each([=](char** data, const int64_t* strides, int64_t n) {
-    alignas(64) char wide[kBlock * sizeof(complex<double>)];
-    for (int64_t i = 0; i < n; i += kBlock) {
-      const int64_t count = std::min(kBlock, n - i);
-      widen(data[1] + i * strides[1], strides[1], count, wide);
-      narrow(wide, count, data[0] + i * strides[0], strides[0]);
+    if (stride != sizeof(To)) {
+      for (int64_t i = 0; i < n; ++i) *reinterpret_cast<To*>(out + i * stride) = converted<To>(from[i]);
+    } else if constexpr (std::is_same_v<To, Half> && !std::is_same_v<From, float> && !is_complex_v<From>) {
+      float numbers[kBlock];
+      convert_run(numbers, from, n);
+      convert_run(reinterpret_cast<Half*>(out), numbers, n);
+    } else {
+      convert_run(reinterpret_cast<To*>(out), from, n);
     }
-  });
-}
-
-struct FromFloatLoop {
-  template <class To>
-  static void run(const TensorIterator& it) {
-    pointwise<To, float>(it, [](float value) { return converted<To>(value); });
   }
 };
-struct ToFloatLoop {
+
+struct PickNarrow {
   template <class From>
-  static void run(const TensorIterator& it) {
-    pointwise<float, From>(it, [](opmath_t<From> value) { return converted<float>(value); });
+  static Narrow run(ScalarType to, const char* op) {
+    return pick<NarrowLoop<Wide<From>>>(EveryType(), to, op);
   }
 };
 
 }  // namespace
 
 void convert(const TensorIterator& it) {
-#if defined(__F16C__)
-  if (convert_halves<Half, float>(it) || convert_halves<float, Half>(it)) return;
-#endif
-  if (!has_arithmetic(it.dtype(0)) || !has_arithmetic(it.dtype(1))) return convert_by_blocks(it);
-  if (it.dtype(1) == kFloat32) return pick<FromFloatLoop>(AllTypes(), it.dtype(0), it.op())(it);
-  if (it.dtype(0) == kFloat32) return pick<ToFloatLoop>(AllTypes(), it.dtype(1), it.op())(it);
-  convert_by_blocks(it);
+  const Widen widen = pick<WidenLoop>(EveryType(), it.dtype(1), it.op());
+  const Narrow narrow = pick<PickNarrow>(EveryType(), it.dtype(1), it.op())(it.dtype(0), it.op());
+  it.for_each([=](char** data, const int64_t* strides, int64_t n) {
+    alignas(64) char buffer[kBlock * sizeof(complex<double>)];
+    for (int64_t i = 0; i < n; i += kBlock) {
+      const int64_t count = std::min(kBlock, n - i);
+      const void* wide = widen(data[1] + i * strides[1], strides[1], count, buffer);
+      narrow(wide, count, data[0] + i * strides[0], strides[0]);
+    }
+  });
 }
 
 }  // namespace rush::cpu

@@ -99,6 +99,56 @@ TEST_CASE("conversions round, cut and saturate as PyTorch's do") {
   CHECK(values(tensor({65519.0, 65520.0}).to(kFloat16)) == Doubles{65504, inf});
 }
 
+TEST_CASE("conversions between every two dtypes: blocks and their ends, strided and not") {
+  const auto expected = [](double value, ScalarType dtype) {
+    if (dtype == kBool) return value != 0 ? 1.0 : 0.0;
+    const bool wraps = is_integral(dtype, false) && !traits_of(dtype).is_signed && value < 0;
+    return wraps ? value + std::ldexp(1, 8 * static_cast<int>(element_size(dtype))) : value;
+  };
+  for (int from = 0; from < kNumScalarTypes; ++from) {
+    for (int to = 0; to < kNumScalarTypes; ++to) {
+      const auto source = static_cast<ScalarType>(from), target = static_cast<ScalarType>(to);
+      CAPTURE(name(source));
+      CAPTURE(name(target));
+      const bool negative = traits_of(source).is_signed && source != kBool && !is_floating_point(source);
+      for (const int64_t n : {1, 7, 513, 1100}) {
+        const Tensor numbers = (counting({2 * n}).remainder(5) - (negative ? 2 : 0)).to(source);
+        const Doubles exact = values(numbers);
+        const Doubles dense = values(numbers.to(target)), strided = values(numbers.slice(0, 0, 2 * n, 2).to(target));
+        bool equal = true;
+        for (size_t i = 0; i < exact.size(); ++i) equal = equal && dense[i] == expected(exact[i], target);
+        for (size_t i = 0; i < strided.size(); ++i) equal = equal && strided[i] == dense[2 * i];
+        CHECK(equal);
+        const Tensor places = zeros({2 * n}, target);
+        places.slice(0, 0, 2 * n, 2).copy_(numbers.slice(0, 0, n));
+        CHECK(values(places.slice(0, 0, 2 * n, 2)) == Doubles(dense.begin(), dense.begin() + n));
+        CHECK(values(places.slice(0, 1, 2 * n, 2)) == Doubles(static_cast<size_t>(n), 0));
+      }
+    }
+  }
+}
+
+TEST_CASE("conversions of what a 16-bit number does not hold, or only it holds") {
+  const Doubles numbers = {65519, 65520, -1e9, 3e-8, 1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-30, -0.0, INFINITY};
+  for (const int64_t times : {1, 100}) {
+    const Tensor wide = tensor(numbers, kFloat64).repeat({times});
+    CHECK(equal(wide.to(kFloat16), wide.to(kFloat32).to(kFloat16)));  // rounded twice, as PyTorch does it
+    CHECK(equal(wide.to(kBFloat16), wide.to(kFloat32).to(kBFloat16)));
+    for (const ScalarType half : {kFloat16, kBFloat16}) {
+      const Tensor rounded = wide.to(half);
+      CHECK(equal(rounded.to(kFloat64), rounded.to(kFloat32).to(kFloat64)));
+      CHECK(equal(rounded.to(kBool), rounded != 0));
+      CHECK(equal(full({513}, NAN, half).to(kBool), ones({513}, kBool)));
+      CHECK(equal(tensor({int64_t{65519}, int64_t{-65520}}, kInt64).repeat({300}).to(half),
+                  tensor({65519.0, -65520.0}, kFloat32).repeat({300}).to(half)));
+    }
+    const Tensor large = tensor({INT64_MAX, INT64_MIN, int64_t{1} << 53}, kInt64).repeat({times});
+    CHECK(values(large.to(kUInt8))[1] == 0);
+    CHECK(values(large.to(kInt32))[0] == -1);
+    CHECK(values(large.to(kBool))[2] == 1);
+  }
+}
+
 TEST_CASE("copy_, clone, contiguous and to") {
   Tensor x = zeros({2, 3}, kFloat64);
   x.copy_(tensor({1, 2, 3}));
