@@ -94,6 +94,13 @@ TEST_CASE("logical and bitwise operators") {
   CHECK(values(x ^ y) == Doubles{6, -7, 6});
   CHECK(values(x & 4) == Doubles{4, 4, 4});
   CHECK(values(1 | x) == Doubles{13, -1, 5});
+  for (const int64_t n : {1, 63, 513}) {  // whole vectors and their ends
+    const Tensor flags = arange(n).remainder(3).ne(0), odd = flags.slice(0, 0, n, 2);
+    for (const Tensor& each : {flags, odd}) {
+      CHECK(equal(logical_not(each).to(kInt64), 1 - each.to(kInt64)));
+      CHECK(equal(bitwise_not(each).to(kInt64), 1 - each.to(kInt64)));
+    }
+  }
   CHECK(values(bitwise_left_shift(x, y)) == Doubles{12288, -64, 40});
   CHECK(values(bitwise_right_shift(x, 1)) == Doubles{6, -1, 2});
   CHECK(values(bitwise_left_shift(x, 40)) == Doubles{0, 0, 0});
