@@ -1,6 +1,7 @@
 // The loop of an element-wise operator: the shape that its operands broadcast to, their strides in it, which of its
 // dimensions are one, and the walk through it. See Note [How an element-wise loop is prepared].
 #include <algorithm>
+#include <utility>
 
 #include "core/integer.h"
 #include "core/iterator/output_checks.h"
@@ -9,8 +10,7 @@
 namespace rush {
 
 DimVector broadcast_shapes(IntArrayRef a, IntArrayRef b, const char* op) {
-  const IntArrayRef longer = a.size() >= b.size() ? a : b;
-  const IntArrayRef shorter = a.size() >= b.size() ? b : a;
+  const auto [longer, shorter] = a.size() >= b.size() ? std::pair(a, b) : std::pair(b, a);
   DimVector shape(longer);
   const size_t lead = longer.size() - shorter.size();
   for (size_t i = shorter.size(); i-- > 0;) {  // from the last on, which is the one that the error names
@@ -50,16 +50,10 @@ void TensorIterator::coalesce() {
   };
   size_t last = 0;
   for (size_t d = 1; d < shape_.size(); ++d) {
-    if (mergeable(last, d)) {
-      if (shape_[last] == 1) {
-        for (int i = 0; i < count_; ++i) operands_[i].strides[last] = operands_[i].strides[d];
-      }
-      shape_[last] = wrap_mul(shape_[last], shape_[d]);
-    } else {
-      ++last;
-      shape_[last] = shape_[d];
-      for (int i = 0; i < count_; ++i) operands_[i].strides[last] = operands_[i].strides[d];
-    }
+    const bool merges = mergeable(last, d), moves = !merges || shape_[last] == 1;
+    if (!merges) ++last;
+    for (int i = 0; moves && i < count_; ++i) operands_[i].strides[last] = operands_[i].strides[d];
+    shape_[last] = merges ? wrap_mul(shape_[last], shape_[d]) : shape_[d];
   }
   shape_.resize(last + 1);
   for (int i = 0; i < count_; ++i) operands_[i].strides.resize(last + 1);
@@ -77,31 +71,40 @@ void TensorIterator::run_range(LoopFn loop, const void* context, int64_t begin, 
   }
   // By dimension, for as many operands as there may be: loops over count_ would take longer than short runs do.
   InlineVector<std::array<int64_t, kMaxOperands>, 5> steps(dims, {});
-  for (size_t d = 0; d < dims; ++d) {
-    for (int t = 0; t < count_; ++t) steps[d][t] = operand(t).strides[d];
-  }
   // Position of `begin`, then an odometer over the outer dimensions.
   DimVector position(dims, 0);
   int64_t rest = begin;
-  for (size_t d = 0; d < dims; ++d) {
+  bool by_columns = shape_[0] < 8;  // a call for each of many short rows would take longer than its elements
+  for (size_t d = 0; d < dims; rest /= shape_[d++]) {
     position[d] = rest % shape_[d];
-    rest /= shape_[d];
-    for (int t = 0; t < count_; ++t) data[t] += position[d] * operand(t).strides[d];
+    for (int t = 0; t < count_; ++t) {
+      steps[d][t] = operand(t).strides[d];
+      data[t] += position[d] * steps[d][t];
+      by_columns = by_columns && (d != 1 || steps[d][t] <= 128);  // 256 rows stay in the L1 cache
+    }
   }
+  const auto move = [&](size_t d, int64_t elements) {
+    for (int t = 0; t < kMaxOperands; ++t) data[t] += elements * steps[d][t];
+  };
   for (int64_t done = begin; done < end;) {
-    const int64_t n = std::min(shape_[0] - position[0], end - done);
-    loop(context, data, steps[0].data(), n);
-    done += n;
+    const int64_t left = by_columns && position[0] == 0 ? (end - done) / shape_[0] : 0;
+    const int64_t rows = std::min<int64_t>({shape_[1] - position[1], left, 256});
+    if (rows >= 16) {
+      for (int64_t column = 0; column < shape_[0]; ++column, move(0, 1)) loop(context, data, steps[1].data(), rows);
+      position[0] = shape_[0], position[1] += rows - 1;
+      move(1, rows - 1);
+      done += rows * shape_[0];
+    } else {
+      const int64_t n = std::min(shape_[0] - position[0], end - done);
+      loop(context, data, steps[0].data(), n);
+      done += n;
+    }
     if (done >= end) break;
-    for (int t = 0; position[0] != 0 && t < count_; ++t) data[t] -= position[0] * operand(t).strides[0];
-    position[0] = 0;
+    if (position[0] != 0) move(0, -std::exchange(position[0], 0));
     for (size_t d = 1; d < dims; ++d) {
-      if (++position[d] < shape_[d]) {
-        for (int t = 0; t < kMaxOperands; ++t) data[t] += steps[d][t];
-        break;
-      }
-      position[d] = 0;
-      for (int t = 0; t < count_; ++t) data[t] -= (shape_[d] - 1) * operand(t).strides[d];
+      move(d, 1);
+      if (++position[d] < shape_[d]) break;
+      move(d, -std::exchange(position[d], 0));
     }
   }
 }

@@ -133,11 +133,10 @@ bool TensorIterator::set_up_flat(Promotion promotion, std::optional<ScalarType> 
   }
   if (promotion == Promotion::Float && is_integral(first.dtype(), true)) return false;
   output_dtype_ = output_dtype ? *output_dtype : promotion == Promotion::Compare ? kBool : first.dtype();
+  if (!makes_output && operands_[0].dtype != output_dtype_) return false;
   if (makes_output) {
     operands_[0].tensor = detail::empty_contiguous(first.sizes(), output_dtype_, first.device());
     operands_[0].dtype = output_dtype_;
-  } else if (operands_[0].dtype != output_dtype_) {
-    return false;
   }
   device_type_ = first.device().type;
   numel_ = first.numel();
@@ -207,9 +206,8 @@ void TensorIterator::sort_dimensions() {
     }
   }
   const auto permute = [&](DimVector& values) {
-    DimVector permuted(dims, 0);
-    for (size_t d = 0; d < dims; ++d) permuted[d] = values[order_[d]];
-    values = permuted;
+    const DimVector unsorted = values;
+    for (size_t d = 0; d < dims; ++d) values[d] = unsorted[order_[d]];
   };
   permute(shape_);
   for (int i = first; i < count_; ++i) permute(operands_[i].strides);
@@ -242,9 +240,8 @@ void TensorIterator::for_each_run(LoopFn loop, const void* context, int64_t grai
 
 Tensor& TensorIterator::finish() {
   Tensor& out = operands_[0].tensor;
-  if (!original_.defined()) return out;
-  native::copy_(original_, out, false);
-  return original_;
+  if (original_.defined()) native::copy_(original_, out, false);
+  return original_.defined() ? original_ : out;
 }
 
 }  // namespace rush

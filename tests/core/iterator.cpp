@@ -114,6 +114,32 @@ TEST_CASE("large strided loops are split over threads without losing elements") 
   }
 }
 
+TEST_CASE("short rows equal a naive loop, of any length, near each other or far, on any number of threads") {
+  for (const int64_t width : {2, 3, 7, 8}) {
+    for (const int64_t pitch : {width, int64_t{100}}) {
+      for (const int64_t height : {1, 2, 5, 700}) {
+        const Tensor rows = counting({31, height, pitch}).narrow(2, 0, width);
+        const Tensor row = counting({width}), column = counting({height, 1});
+        for (const int threads : {1, 3}) {
+          const int before = get_num_threads();
+          set_num_threads(threads);
+          const Tensor sum = rows + row, product = rows * column, copy = rows.contiguous();
+          set_num_threads(before);
+          bool equal = true;
+          for (int64_t i = 0; i < rows.numel(); ++i) {
+            const int64_t c = i % width, r = i / width % height;
+            const double x = static_cast<double>(i / width * pitch + c);
+            equal = equal && sum.contiguous().data_ptr<double>()[i] == x + static_cast<double>(c) &&
+                    product.contiguous().data_ptr<double>()[i] == x * static_cast<double>(r) &&
+                    copy.data_ptr<double>()[i] == x;
+          }
+          CHECK(equal);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("results are cast to the target of an in-place operator, within its category") {
   const Tensor a = ones({3}, kFloat32);
   a.add_(ones({3}, kFloat64));
