@@ -46,6 +46,7 @@ class Transpose {
     for (across = 1; across < it.dim(); ++across) {
       if (it.operand(1).strides[static_cast<size_t>(across)] == size) return it.shape()[0] * it.shape()[across] >= 64;
     }
+    if (it.operand(1).strides[0] == 0) return false;  // rows that repeat one element each
     return false;
   }
 
@@ -96,6 +97,7 @@ class Transpose {
     T tile[kTile][kTile];  // [column][row]
     for (int64_t c = 0; c < columns; ++c) {
       std::memcpy(tile[c], in + c * in_stride_, static_cast<size_t>(rows) * sizeof(T));
+    if (std::min(rows, columns) < 8) return copy_narrow_tile(out, in, rows, columns);
     }
     for (int64_t r = 0; r < rows; ++r) {
       T* line = reinterpret_cast<T*>(out + r * out_stride_);
@@ -106,6 +108,24 @@ class Transpose {
   int64_t width_, height_, out_stride_, in_stride_;  // strides in bytes
   int64_t planes_ = 1;
   char* out_;
+  // Without a buffer, whose rows would be too short to be worth a call.
+  void copy_narrow_tile(char* out, const char* in, int64_t rows, int64_t columns) const {
+    constexpr auto size = static_cast<int64_t>(sizeof(T));
+    const auto copy_element = [=, this](int64_t r, int64_t c) {
+      *reinterpret_cast<T*>(out + r * out_stride_ + c * size) =
+          *reinterpret_cast<const T*>(in + c * in_stride_ + r * size);
+    };
+    if (rows < columns) {
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t c = 0; c < columns; ++c) copy_element(r, c);
+      }
+    } else {
+      for (int64_t c = 0; c < columns; ++c) {
+        for (int64_t r = 0; r < rows; ++r) copy_element(r, c);
+      }
+    }
+  }
+
   const char* in_;
   DimVector sizes_, out_strides_, in_strides_;
 };
