@@ -8,6 +8,7 @@
 #include "backends/cpu/register.h"
 #include "backends/cpu/view/convert.h"
 #include "core/ops/factory/factories.h"
+#include "core/ops/view/rearrange.h"
 
 namespace rush::cpu {
 
@@ -24,6 +25,8 @@ struct Move {
       std::memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
     } else if (strides[0] == sizeof(T) && strides[1] == 0) {
       std::fill_n(out, n, *in);
+    } else if (strides[0] == sizeof(T) && strides[1] == -static_cast<int64_t>(sizeof(T))) {
+      std::reverse_copy(in - (n - 1), in + 1, out);
     } else {
       for (int64_t i = 0; i < n; ++i) {
         *reinterpret_cast<T*>(data[0] + i * strides[0]) = *reinterpret_cast<const T*>(data[1] + i * strides[1]);
@@ -43,10 +46,10 @@ class Transpose {
   static bool fits(const TensorIterator& it, int& across) {
     constexpr auto size = static_cast<int64_t>(sizeof(T));
     if (it.dim() < 2 || it.operand(0).strides[0] != size || it.operand(1).strides[0] == size) return false;
+    if (it.operand(1).strides[0] == 0) return false;  // rows that repeat one element each
     for (across = 1; across < it.dim(); ++across) {
       if (it.operand(1).strides[static_cast<size_t>(across)] == size) return it.shape()[0] * it.shape()[across] >= 64;
     }
-    if (it.operand(1).strides[0] == 0) return false;  // rows that repeat one element each
     return false;
   }
 
@@ -94,10 +97,10 @@ class Transpose {
   }
 
   void copy_tile(char* out, const char* in, int64_t rows, int64_t columns) const {
+    if (std::min(rows, columns) < 8) return copy_narrow_tile(out, in, rows, columns);
     T tile[kTile][kTile];  // [column][row]
     for (int64_t c = 0; c < columns; ++c) {
       std::memcpy(tile[c], in + c * in_stride_, static_cast<size_t>(rows) * sizeof(T));
-    if (std::min(rows, columns) < 8) return copy_narrow_tile(out, in, rows, columns);
     }
     for (int64_t r = 0; r < rows; ++r) {
       T* line = reinterpret_cast<T*>(out + r * out_stride_);
@@ -105,9 +108,6 @@ class Transpose {
     }
   }
 
-  int64_t width_, height_, out_stride_, in_stride_;  // strides in bytes
-  int64_t planes_ = 1;
-  char* out_;
   // Without a buffer, whose rows would be too short to be worth a call.
   void copy_narrow_tile(char* out, const char* in, int64_t rows, int64_t columns) const {
     constexpr auto size = static_cast<int64_t>(sizeof(T));
@@ -126,6 +126,9 @@ class Transpose {
     }
   }
 
+  int64_t width_, height_, out_stride_, in_stride_;  // strides in bytes
+  int64_t planes_ = 1;
+  char* out_;
   const char* in_;
   DimVector sizes_, out_strides_, in_strides_;
 };
@@ -150,6 +153,20 @@ void move(const TensorIterator& it) {
 void copy(TensorIterator& it) {
   if (it.dtype(0) == it.dtype(1)) return move(it);
   convert(it);
+}
+
+// A copy of a view that begins at the end of each flipped dimension, and has a negative stride there.
+void flip(const Tensor& out, const Tensor& in, IntArrayRef dims) {
+  if (in.numel() == 0) return;
+  DimVector strides(in.strides());
+  int64_t first = in.storage_offset();
+  for (int64_t d : dims) {
+    first += (in.size(d) - 1) * strides[d];
+    strides[d] = -strides[d];
+  }
+  const Tensor flipped = detail::make_view(in, in.sizes(), strides, first);
+  const auto it = TensorIterator::pointwise("flip", out, flipped, Promotion::None, in.scalar_type());
+  move(it);
 }
 
 // 16-bit numbers are written as integers, of which the compiler makes vectors.
@@ -180,6 +197,7 @@ void fill(TensorIterator& it, const Scalar& value) { pick<FillLoop>(EveryType(),
 void register_copy() {
   kernels::copy.set(kCPU, copy);
   kernels::fill.set(kCPU, fill);
+  kernels::flip.set(kCPU, flip);
 }
 
 }  // namespace rush::cpu

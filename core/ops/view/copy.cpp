@@ -69,7 +69,7 @@ Tensor clone_contiguous(const Tensor& self) {
 
 Tensor contiguous(const Tensor& self) { return self.is_contiguous() ? self : clone_contiguous(self); }
 
-static Tensor empty_for_copy(const Tensor& self, ScalarType dtype, Device device, MemoryFormat format) {
+Tensor empty_for_copy(const Tensor& self, ScalarType dtype, Device device, MemoryFormat format) {
   if (format != MemoryFormat::Preserve) return detail::empty_format(self.sizes(), dtype, device, format);
   if (self.is_non_overlapping_and_dense()) return detail::empty_strided(self.sizes(), self.strides(), dtype, device);
   return detail::empty_contiguous(self.sizes(), dtype, device);

@@ -57,6 +57,8 @@ inline Tensor as_dtype(const Tensor& self, ScalarType dtype) {
 // The same for a value to be written into tensors of `dtype`: a number that an integer dtype does not hold is refused.
 Tensor number_as(const Tensor& value, ScalarType dtype);
 Tensor clone_contiguous(const Tensor& self);
+// A tensor like `self`, whose elements are still to be written.
+Tensor empty_for_copy(const Tensor& self, ScalarType dtype, Device device, MemoryFormat format);
 // The functional form of an in-place operator: on a copy.
 template <auto inplace, class... Args>
 Tensor on_copy(const Tensor& self, Args... args) {

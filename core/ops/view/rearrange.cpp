@@ -1,5 +1,8 @@
 #include "core/ops/view/rearrange.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
 #include "core/ops/view/view.h"
@@ -9,11 +12,19 @@ namespace rush {
 
 namespace native {
 
+// The result lies in memory as a dense tensor does. The kernel sees both with their dimensions in memory's order, in
+// which the result is row-major.
 static Tensor flip(const Tensor& self, IntArrayRef dims) {
-  DimVector flipped = wrap_dims(dims, self.dim(), "flip");
-  if (self.dim() == 0) flipped.clear();
-  const Tensor out = detail::empty_contiguous(self.sizes(), self.scalar_type(), self.device());
-  kernels::flip(self.device().type, out, self, flipped);
+  const DimVector flipped = wrap_dims(dims, self.dim(), "flip");
+  const Tensor out = native::empty_for_copy(self, self.scalar_type(), self.device(), MemoryFormat::Preserve);
+  DimVector order(static_cast<size_t>(self.dim()), 0);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return out.stride(a) > out.stride(b); });
+  DimVector places;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (std::find(flipped.begin(), flipped.end(), order[i]) != flipped.end()) places.push_back(static_cast<int64_t>(i));
+  }
+  kernels::flip(self.device().type, permuted(out, order), permuted(self, order), places);
   return out;
 }
 

@@ -242,6 +242,12 @@ DimVector other_dims(const Tensor& t, IntArrayRef taken);
 inline Tensor view_of(const Tensor& self, const detail::Geometry& geometry, ViewOrigin origin = ViewOrigin::Single) {
   return detail::make_view(self, geometry.sizes, geometry.strides, geometry.offset, origin);
 }
+// Below autograd: dimension d of the view is dimension order[d] of `self`.
+inline Tensor permuted(const Tensor& self, IntArrayRef order) {
+  detail::Geometry geometry = geometry_of(self);
+  geometry.permute(order);
+  return view_of(self, geometry);
+}
 // Below autograd: the same bytes as elements of `dtype`, whose size may differ.
 Tensor view_dtype(const Tensor& self, ScalarType dtype);
 // `self` itself when it has that dtype already.

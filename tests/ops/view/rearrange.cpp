@@ -36,6 +36,23 @@ TEST_CASE("flip, roll and rot90") {
   CHECK(empty({2, 3}, kMeta).rot90().sizes() == IntArrayRef({3, 2}));
 }
 
+TEST_CASE("flip keeps the layout of a dense tensor, of elements of every size") {
+  for (const ScalarType dtype : {kUInt8, kFloat16, kFloat32, kInt64, kComplex128}) {
+    const Tensor x = counting({3, 5, 7, 67}).remainder(251).to(dtype);
+    const Tensor layouts[] = {x.permute({2, 0, 3, 1}).contiguous().permute({1, 3, 0, 2}), x.transpose(1, 3),
+                              x.contiguous(MemoryFormat::ChannelsLast), x.slice(3, 0, 67, 2), x.narrow(1, 0, 1)};
+    for (const Tensor& layout : layouts) {
+      for (const auto& dims : std::vector<std::vector<int64_t>>{{3}, {1}, {0, 3}, {1, 2}, {0, 1, 2, 3}}) {
+        const Tensor flipped = layout.flip(dims);
+        CHECK(equal(flipped, layout.contiguous().flip(dims)));
+        if (layout.is_non_overlapping_and_dense()) CHECK(flipped.strides() == layout.strides());
+        for (const int64_t d : dims) CHECK(equal(flipped.select(d, 0), layout.flip(dims).flip({d}).select(d, -1)));
+      }
+    }
+  }
+  CHECK(values(counting({2}).expand({3, 2}).flip({1})) == Doubles{1, 0, 1, 0, 1, 0});
+}
+
 TEST_CASE("channels and pixels") {
   const Tensor x = counting({1, 8, 2, 3});
   const Tensor y = pixel_shuffle(x, 2);
