@@ -28,6 +28,8 @@ std::vector<int64_t> shown_places(int64_t size, int64_t before, int64_t after, P
 struct PadPlan {
   int64_t planes = 1;
   int64_t in_sizes[3] = {1, 1, 1}, out_sizes[3] = {1, 1, 1};
+  int64_t first = 0, last = 0;  // the part [first, last) of a padded row that shows one of the input, from `start` on
+  int64_t start = 0;
   std::vector<int64_t> shown[3];
 
   PadPlan(IntArrayRef in, IntArrayRef pad, PadMode mode) {
@@ -40,6 +42,10 @@ struct PadPlan {
       out_sizes[2 - i] = in_sizes[2 - i] + before + after;
       shown[2 - i] = shown_places(in_sizes[2 - i], before, after, mode);
     }
+    const int64_t before = pad[0];
+    start = std::clamp<int64_t>(-before, 0, in_sizes[2]);
+    first = std::min(std::max<int64_t>(before, 0), out_sizes[2]);
+    last = std::clamp(in_sizes[2] + before, first, out_sizes[2]);
   }
 
   // Calls body(row of the padded tensor, row that it shows) for each row of the given planes.
@@ -67,7 +73,11 @@ struct PadLoop {
     const int64_t* shown = plan.shown[2].data();
     parallel_for(0, plan.planes, plan.grain(), [&](int64_t begin, int64_t end) {
       plan.for_each_row(begin, end, [&](int64_t out_row, int64_t in_row) {
-        for (int64_t x = 0; x < width; ++x) to[out_row * width + x] = from[in_row * in_width + shown[x]];
+        T* out_line = to + out_row * width;
+        const T* line = from + in_row * in_width;
+        for (int64_t x = 0; x < plan.first; ++x) out_line[x] = line[shown[x]];
+        std::copy_n(line + plan.start, plan.last - plan.first, out_line + plan.first);
+        for (int64_t x = plan.last; x < width; ++x) out_line[x] = line[shown[x]];
       });
     });
   }

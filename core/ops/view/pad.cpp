@@ -71,9 +71,24 @@ static DimVector check_border_pad(const BorderPad& kind, const Tensor& self, Int
 
 template <const BorderPad& kind>
 static Tensor border_pad(const Tensor& self, IntArrayRef pad) {
-  const Tensor out = detail::empty_contiguous(check_border_pad(kind, self, pad), self.scalar_type(), self.device());
+  const DimVector sizes = check_border_pad(kind, self, pad);
+  const bool channels_last = kind.dims == 2 && self.suggest_memory_format() == MemoryFormat::ChannelsLast;
+  const Tensor out = detail::empty_format(sizes, self.scalar_type(), self.device(),
+                                          channels_last ? MemoryFormat::ChannelsLast : MemoryFormat::Contiguous);
   // A dimension that is padded without end goes well with an empty one.
-  if (out.numel() > 0) kernels::border_pad(self.device().type, out, native::contiguous(self), pad, kind.mode);
+  if (out.numel() == 0) return out;
+  const auto run = [&](const Tensor& to, const Tensor& from, IntArrayRef padding) {
+    kernels::border_pad(self.device().type, to, from, padding, kind.mode);
+  };
+  if (channels_last) {
+    // (N, C, H, W) -> (N, H, W, C), whose last dimension is not padded.
+    constexpr int64_t order[] = {0, 2, 3, 1};
+    DimVector padding(2, 0);
+    for (int64_t number : pad) padding.push_back(number);
+    run(permuted(out, order), permuted(self, order), padding);
+  } else {
+    run(out, native::contiguous(self), pad);
+  }
   return out;
 }
 

@@ -63,6 +63,20 @@ TEST_CASE("pad: one and three dimensions, negative padding, dtypes, layouts") {
             .is_contiguous(MemoryFormat::ChannelsLast));
 }
 
+TEST_CASE("pad: channels-last images are padded as they lie, with crops too") {
+  for (const ScalarType dtype : {kFloat64, kBFloat16, kUInt8}) {
+    const Tensor x = counting({2, 3, 5, 7}).remainder(200).to(dtype);
+    const Tensor last = x.contiguous(MemoryFormat::ChannelsLast);
+    for (const char* mode : {"reflect", "replicate"}) {
+      for (const auto& pads : std::vector<std::vector<int64_t>>{{1, 2, 3, 0}, {-1, 2, 0, -2}, {-3, -3, 2, 1}}) {
+        const Tensor padded = pad(last, pads, mode);
+        CHECK(padded.is_contiguous(MemoryFormat::ChannelsLast));
+        CHECK(equal(padded, pad(x, pads, mode)));
+      }
+    }
+  }
+}
+
 TEST_CASE("pad: what does not fit is a typed error") {
   const Tensor x = counting({1, 3});
   // Nothing to fill, in however many places.
