@@ -77,6 +77,16 @@ TEST_CASE("compare: isclose, allclose, equal") {
   CHECK_FALSE(equal(tensor({1, 2}), tensor({1})));
   CHECK_FALSE(equal(a, a));  // NaN
   CHECK(equal(zeros({0}), zeros({0})));
+  for (const Tensor& x :
+       {zeros({300, 500}), zeros({1, 90001}), zeros({500, 300}).t(), zeros({5, 1}).expand({5, 9000})}) {
+    CHECK(equal(x, zeros(x.sizes())));
+    for (const int64_t i : {int64_t{0}, int64_t{4999}, x.numel() - 1}) {
+      const Tensor y = zeros(x.sizes());
+      y.view({-1})[i].fill_(1);
+      CHECK_FALSE(equal(x, y));
+      CHECK_FALSE(equal(y, x));
+    }
+  }
   CHECK_THROWS_AS(isclose(a, b, -1), ValueError);
   CHECK_THROWS_AS(isclose(a, tensor({1})), TypeError);
   CHECK_THROWS_AS(equal(a, tensor({1})), TypeError);
@@ -84,6 +94,13 @@ TEST_CASE("compare: isclose, allclose, equal") {
 }
 
 TEST_CASE("logical and bitwise operators") {
+  for (const int64_t n : {1, 63, 513}) {  // whole vectors and their ends
+    const Tensor flags = arange(n).remainder(3).ne(0), odd = flags.slice(0, 0, n, 2);
+    for (const Tensor& each : {flags, odd}) {
+      CHECK(equal(logical_not(each).to(kInt64), 1 - each.to(kInt64)));
+      CHECK(equal(bitwise_not(each).to(kInt64), 1 - each.to(kInt64)));
+    }
+  }
   const Tensor a = tensor({0.0, 2.0, 0.0, kNan}), b = tensor({0.0, 0.0, 1.0, 1.0});
   CHECK(values(logical_and(a, b)) == Doubles{0, 0, 0, 1});
   CHECK(values(logical_or(a, b)) == Doubles{0, 1, 1, 1});
@@ -94,13 +111,6 @@ TEST_CASE("logical and bitwise operators") {
   CHECK(values(x ^ y) == Doubles{6, -7, 6});
   CHECK(values(x & 4) == Doubles{4, 4, 4});
   CHECK(values(1 | x) == Doubles{13, -1, 5});
-  for (const int64_t n : {1, 63, 513}) {  // whole vectors and their ends
-    const Tensor flags = arange(n).remainder(3).ne(0), odd = flags.slice(0, 0, n, 2);
-    for (const Tensor& each : {flags, odd}) {
-      CHECK(equal(logical_not(each).to(kInt64), 1 - each.to(kInt64)));
-      CHECK(equal(bitwise_not(each).to(kInt64), 1 - each.to(kInt64)));
-    }
-  }
   CHECK(values(bitwise_left_shift(x, y)) == Doubles{12288, -64, 40});
   CHECK(values(bitwise_right_shift(x, 1)) == Doubles{6, -1, 2});
   CHECK(values(bitwise_left_shift(x, 40)) == Doubles{0, 0, 0});
