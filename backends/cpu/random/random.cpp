@@ -7,7 +7,9 @@
 
 #include "backends/cpu/loops.h"
 #include "backends/cpu/random/random.h"
+#include "backends/cpu/reduce/sort_entries.h"
 #include "backends/cpu/register.h"
+#include "backends/cpu/scratch.h"
 #include "backends/functors/random_kernels.h"
 #include "core/box_muller.h"
 #include "core/ops/nn/dropout.h"
@@ -101,20 +103,27 @@ struct BernoulliTensorLoop {
   }
 };
 
+// The numbers in the order of random keys of 64 bits. They are sorted by the upper halves, which few have in common.
 void randperm(const Tensor& out, const PhiloxState& reserved) {
-  struct Keyed {
-    uint64_t key;
-    int64_t number;
-    bool operator<(const Keyed& other) const { return key != other.key ? key < other.key : number < other.number; }
-  };
-  std::vector<Keyed> keyed(static_cast<size_t>(out.numel()));
-  for_words<2>(reserved, out.numel(), [&](int64_t first, int64_t count, const uint32_t* words) {
+  using Keyed = Entry<uint32_t>;
+  const int64_t n = out.numel();
+  const Scratch<Keyed> keyed(2 * n);
+  const Scratch<uint32_t> lower(n);
+  for_words<2>(reserved, n, [&](int64_t first, int64_t count, const uint32_t* words) {
     for (int64_t i = 0; i < count; ++i) {
-      keyed[static_cast<size_t>(first + i)] = {join_words(words[2 * i], words[2 * i + 1]), first + i};
+      const uint64_t key = join_words(words[2 * i], words[2 * i + 1]);
+      keyed[first + i] = {static_cast<uint32_t>(key >> 32), first + i};
+      lower[first + i] = static_cast<uint32_t>(key);
     }
   });
-  std::sort(keyed.begin(), keyed.end());
-  std::transform(keyed.begin(), keyed.end(), out.data_ptr<int64_t>(), [](const Keyed& k) { return k.number; });
+  sort_entries(keyed.data(), n, keyed.data() + n);
+  int64_t* to = out.data_ptr<int64_t>();
+  for (int64_t i = 0; i < n; ++i) to[i] = keyed[i].index;
+  for (int64_t first = 0, next = 0; first < n; first = next) {
+    while (next < n && keyed[next].key == keyed[first].key) ++next;
+    if (next - first == 1) continue;
+    std::stable_sort(to + first, to + next, [&](int64_t a, int64_t b) { return lower[a] < lower[b]; });
+  }
 }
 
 struct MultinomialLoop {
