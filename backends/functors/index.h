@@ -20,7 +20,7 @@ using WriteAdd = Add;
 using WriteMultiply = Mul;
 
 // A function of the values alone, not of their order, as threads write them in any: NaN stays, and becomes the default
-// one, and +0 is larger than -0.
+// one, and +0 is larger than -0. GCC vectorises it with copysign, and not with signbit.
 template <bool largest>
 struct WriteExtreme {
   template <class T>
@@ -29,7 +29,7 @@ struct WriteExtreme {
     const Math a = static_cast<Math>(old), b = static_cast<Math>(value);
     if (a != a) return old;
     if (b != b) return static_cast<T>(std::numeric_limits<Math>::quiet_NaN());
-    if (a != b) return (a < b) == largest ? value : old;
+    if (a != b) return (largest ? a < b : b < a) ? value : old;
     return sign_of(a) == largest ? value : old;
   }
 
@@ -37,7 +37,7 @@ struct WriteExtreme {
   template <class T>
   RUSH_HD static bool sign_of(T x) {
     if constexpr (std::is_floating_point_v<T>) {
-      return std::signbit(x);
+      return std::copysign(T(1), x) < 0;
     } else {
       return false;
     }

@@ -31,8 +31,8 @@ struct GatherLoop {
     // A row is `width` elements at one position of the outer dimensions and of `dim`.
     parallel_for(0, split.outer.count() * split.length, std::max<int64_t>(1, kGrain / width),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t row = begin; row < end;) {
-                     const int64_t o = row / split.length, last = std::min(end, (o + 1) * split.length);
+                   for (int64_t row = begin, o = begin / split.length; row < end; ++o) {
+                     const int64_t last = std::min(end, (o + 1) * split.length);
                      const T* base = from + split.outer.offset(o);
                      if (width == 1) {
                        for (; row < last; ++row) to[row] = base[offset[row]];
@@ -68,6 +68,10 @@ struct ScatterLoop {
     const Write write;
     const auto write_columns = [&](int64_t o, int64_t begin, int64_t end) {
       T* base = to + split.outer.offset(o);
+      if (width == 1) {
+        return write_elements(write, base, offset + o * length, length, one_value ? from : from + o * length,
+                              !one_value);
+      }
       for (int64_t row = o * length; row < (o + 1) * length; ++row) {
         const int64_t* at_row = offset + row * width;
         const T* value = one_value ? from : from + row * width;

@@ -18,14 +18,23 @@ void index_offsets(const Tensor& offsets, const Tensor& index, const IndexedDim&
   const Tensor dense = native::contiguous(index);
   const int64_t* from = dense.data_ptr<int64_t>();
   int64_t* to = offsets.data_ptr<int64_t>();
-  const int64_t lowest = where.wraps ? -where.size : 0;
-  parallel_for(0, offsets.numel(), kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t at = from[i];
-      RUSH_CHECK_INDEX(at >= lowest && at < where.size, where.op, ": index out of range in self: index ", at,
-                       " is out of bounds for dimension ", where.dim, " with size ", where.size);
-      const int64_t offset = (at < 0 ? at + where.size : at) * where.stride;
-      to[i] = add ? to[i] + offset : offset;
+  const int64_t size = where.size, stride = where.stride, lowest = where.wraps ? -size : 0;
+  // A block is checked before it is converted: the compiler does not vectorise a loop that may throw.
+  constexpr int64_t kBlock = 1024;
+  parallel_for(0, offsets.numel(), kGrain, [=, &where](int64_t begin, int64_t end) {
+    for (int64_t next = 0; begin < end; begin = next) {
+      next = std::min(begin + kBlock, end);
+      int64_t least = from[begin], most = least;
+      for (int64_t i = begin; i < next; ++i) least = std::min(least, from[i]), most = std::max(most, from[i]);
+      RUSH_CHECK_INDEX(least >= lowest && most < size, where.op, ": index out of range in self: index ",
+                       least < lowest ? least : most, " is out of bounds for dimension ", where.dim, " with size ",
+                       size);
+      const auto offset_of = [=](int64_t at) { return (at < 0 ? at + size : at) * stride; };
+      if (add) {
+        for (int64_t i = begin; i < next; ++i) to[i] += offset_of(from[i]);
+      } else {
+        for (int64_t i = begin; i < next; ++i) to[i] = offset_of(from[i]);
+      }
     }
   });
 }
@@ -85,6 +94,7 @@ struct ScatterLoop {
     const auto write_slices = [&](int64_t o, int64_t begin, int64_t end) {
       T* base = to + outer.offset(o);
       const T* value = from + o * n * value_step;
+      if (length == 1) return write_elements(write, base, offset, n, value, value_step);
       for (int64_t j = 0; j < n; ++j, value += value_step) {
         T* row = base + offset[j];
         if (one_value) {

@@ -53,9 +53,10 @@ class Block {
 // body(row, first, last) for the parts [first, last) of rows of `width` elements that [begin, end) of all elements has.
 template <class Body>
 void for_each_row(int64_t begin, int64_t end, int64_t width, const Body& body) {
-  for (int64_t at = begin; at < end;) {
-    const int64_t first = at % width, last = std::min(width, first + end - at);
-    body(at / width, first, last);
+  int64_t row = begin / width, first = begin % width;
+  for (int64_t at = begin; at < end; ++row, first = 0) {
+    const int64_t last = std::min(width, first + end - at);
+    body(row, first, last);
     at += last - first;
   }
 }
@@ -85,6 +86,12 @@ class SliceOffsets {
   int64_t stride_;
   std::vector<int64_t> table_;
 };
+
+// base[offset[i]] = write(base[offset[i]], value[i * step]) for i in [0, n), in this order: offsets may be the same.
+template <class Write, class T>
+void write_elements(const Write& write, T* base, const int64_t* offset, int64_t n, const T* value, int64_t step) {
+  for (int64_t i = 0; i < n; ++i) base[offset[i]] = write(base[offset[i]], value[i * step]);
+}
 
 // Loop<Write>::run of the functor for `write` and of the view's dtype, or of its element size where nothing is
 // computed. It is static because GCC takes the instances of two files for one where their Loops, in unnamed namespaces,

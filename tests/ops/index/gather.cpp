@@ -266,6 +266,13 @@ TEST_CASE("extremes do not depend on the order of values: NaN stays, +0 is above
         const Tensor numbers = tensor({NAN, 1.0}, dtype);
         CHECK(std::isnan(values(zero.scatter_reduce(0, places, numbers, reduce))[0]));
         CHECK(std::isnan(values(numbers.scatter_reduce(0, places, zero, reduce))[0]));
+        // Rows of several, by one index for all of them.
+        const Tensor rows = zero.view({2, 1}).expand({2, 37}), both = places.view({2, 1}).expand({2, 37});
+        for (double number : values(rows.narrow(0, 0, 1).scatter_reduce(0, both, rows, reduce))) {
+          CHECK(std::signbit(number) == (std::string_view(reduce) == "amin"));
+        }
+        const Tensor some = numbers.view({2, 1}).expand({2, 37});
+        CHECK(equal(rows.narrow(0, 0, 1).scatter_reduce(0, both, some, reduce).isnan(), ones({1, 37}, kBool)));
       }
     }
   }
