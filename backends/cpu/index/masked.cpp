@@ -15,16 +15,20 @@ struct MaskedFillLoop {
       if (dense) {
         T* out = reinterpret_cast<T*>(data[0]);
         const T* self = reinterpret_cast<const T*>(data[1]);
-        const bool* mask = reinterpret_cast<const bool*>(data[2]);
+        const uint8_t* mask = reinterpret_cast<const uint8_t*>(data[2]);  // of bytes, a condition is vectorised
         const T value = *reinterpret_cast<const T*>(data[3]);
 #pragma GCC ivdep
-        for (int64_t i = 0; i < n; ++i) out[i] = mask[i] ? value : self[i];
+        for (int64_t i = 0; i < n; ++i) {
+          const T kept = self[i];
+          out[i] = mask[i] != 0 ? value : kept;
+        }
         return;
       }
       for (int64_t i = 0; i < n; ++i) {
-        const bool masked = *reinterpret_cast<const bool*>(data[2] + i * strides[2]);
-        const char* from = masked ? data[3] + i * strides[3] : data[1] + i * strides[1];
-        *reinterpret_cast<T*>(data[0] + i * strides[0]) = *reinterpret_cast<const T*>(from);
+        const T kept = *reinterpret_cast<const T*>(data[1] + i * strides[1]);
+        const T value = *reinterpret_cast<const T*>(data[3] + i * strides[3]);
+        const uint8_t masked = *reinterpret_cast<const uint8_t*>(data[2] + i * strides[2]);
+        *reinterpret_cast<T*>(data[0] + i * strides[0]) = masked != 0 ? value : kept;
       }
     });
   }
