@@ -5,6 +5,7 @@
 #include "core/error/warning.h"
 #include "core/iterator/tensor_iterator.h"
 #include "core/ops/basic.h"
+#include "core/ops/index/masked.h"
 #include "core/ops/register.h"
 #include "core/print/bracketed.h"
 
@@ -151,6 +152,19 @@ Plan make_plan(const Tensor& self, OptionalTensorList indices, const char* op) {
   return plan;
 }
 
+// The mask where one is all that indexes, with the dimensions of `self`; otherwise undefined.
+Tensor only_mask(const Tensor& self, OptionalTensorList indices) {
+  if (indices.size() != 1 || !given(*indices.begin())) return {};
+  const Tensor& mask = **indices.begin();
+  const size_t dims = mask.sizes().size();
+  if (mask.scalar_type() != kBool || dims == 0 || dims > self.sizes().size()) return {};
+  if (!(mask.device() == self.device()) || !(mask.sizes() == self.sizes().slice(0, dims))) return {};
+  DimVector sizes(mask.sizes()), strides(mask.strides());
+  sizes.resize(self.sizes().size(), 1);
+  strides.resize(self.sizes().size(), 0);
+  return detail::make_view(mask, sizes, strides, mask.storage_offset());
+}
+
 bool expands_to(IntArrayRef sizes, IntArrayRef target) {
   if (sizes.size() > target.size()) return false;
   const size_t lead = target.size() - sizes.size();
@@ -176,6 +190,9 @@ Tensor& index_put_(Tensor& self, OptionalTensorList indices, const Tensor& value
   const bool number = values.dim() == 0 && values.is_cpu();
   RUSH_CHECK_VALUE(number || values.device() == self.device(), "index_put_: the values are on ", values.device(),
                    ", the tensor on ", self.device());
+  if (values.dim() == 0 && !accumulate && !self.is_meta()) {
+    if (const Tensor mask = only_mask(self, indices); mask.defined()) return masked_fill_(self, mask, values);
+  }
   const Plan plan = make_plan(self, indices, "index_put_");
   RUSH_CHECK_VALUE(expands_to(values.sizes(), plan.result_sizes), "index_put_: shape mismatch: value tensor of shape ",
                    bracketed(values.sizes()), " cannot be broadcast to indexing result of shape ",

@@ -51,7 +51,7 @@ static Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& 
 static Tensor masked_fill_Scalar(const Tensor& self, const Tensor& mask, const Scalar& value) {
   return run_masked_fill("masked_fill", Tensor(), self, mask, detail::wrapped_number(value));
 }
-static Tensor& masked_fill_(Tensor& self, const Tensor& mask, const Tensor& value) {
+Tensor& masked_fill_(Tensor& self, const Tensor& mask, const Tensor& value) {
   run_masked_fill("masked_fill_", self, self, mask, value);
   return self;
 }

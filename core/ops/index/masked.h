@@ -65,6 +65,7 @@ inline constinit Kernel<void(const Tensor& self, const Tensor& mask, const Tenso
 namespace native {
 // Below autograd.
 Tensor nonzero(const Tensor& self);
+Tensor& masked_fill_(Tensor& self, const Tensor& mask, const Tensor& value);
 }  // namespace native
 
 }  // namespace rush

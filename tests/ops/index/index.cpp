@@ -32,6 +32,31 @@ TEST_CASE("index: the indexed dimensions stand where the first one was, or at th
   CHECK(values(index(x, Indices{scalar_tensor(1, kInt64)})) == values(x.select(0, 1)));
 }
 
+TEST_CASE("index_put_: a number under a mask equals a plain loop, for masks of the first dimensions, of any layout") {
+  for (const ScalarType dtype : {kFloat32, kBFloat16, kInt64, kBool, kComplex128}) {
+    for (const int64_t height : {1, 5, 37}) {
+      const Tensor x = counting({height, 7, 3}).remainder(9).to(dtype);
+      const Tensor wide = (counting({height, 14}).remainder(3) == 0).slice(1, 0, 14, 2), row = wide.select(1, 0);
+      for (const Tensor& mask : {wide, row, row.logical_not().unsqueeze(1).expand({height, 7})}) {
+        for (const Tensor& y : {x.clone(), x.transpose(1, 2).contiguous().transpose(1, 2)}) {
+          Tensor target = y.clone();
+          index_put_(target, {mask}, ones({}, dtype));
+          const Tensor all = mask.reshape({height, -1, 1}).expand({height, 7, 3});
+          CHECK(equal(target, where(all, ones({}, dtype), y)));
+          CHECK(equal(index_put(y, {mask}, ones({}, dtype), true),
+                      where(all, dtype == kBool ? ones({}, dtype) : y + 1, y)));
+        }
+      }
+    }
+  }
+  Tensor flags = tensor({true, false, true});
+  CHECK(values(index_put_(flags, {flags}, zeros({}, kBool))) == Doubles{0, 0, 0});
+  Tensor numbers = tensor({1.0, 2.0, 3.0});
+  CHECK(values(index_put_(numbers, {numbers > 1.5}, numbers[2])) == Doubles{1, 3, 3});
+  CHECK(values(index_put_(numbers, {zeros({3}, kBool)}, numbers[0])) == Doubles{1, 3, 3});
+  CHECK_THROWS_AS(index_put_(numbers, {zeros({2}, kBool)}, numbers[0]), IndexError);
+}
+
 TEST_CASE("index: masks, index dtypes, strided, empty and 0-dimensional tensors") {
   const Tensor x = counting({2, 3});
   const Tensor mask = tensor({true, false, true, false, false, true}).view({2, 3});
