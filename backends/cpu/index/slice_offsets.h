@@ -89,7 +89,8 @@ class SliceOffsets {
 
 // base[offset[i]] = write(base[offset[i]], value[i * step]) for i in [0, n), in this order: offsets may be the same.
 template <class Write, class T>
-void write_elements(const Write& write, T* base, const int64_t* offset, int64_t n, const T* value, int64_t step) {
+RUSH_NOINLINE void write_elements(const Write& write, T* base, const int64_t* offset, int64_t n, const T* value,
+                                  int64_t step) {
   for (int64_t i = 0; i < n; ++i) base[offset[i]] = write(base[offset[i]], value[i * step]);
 }
 

@@ -28,9 +28,15 @@ struct Move {
     } else if (strides[0] == sizeof(T) && strides[1] == -static_cast<int64_t>(sizeof(T))) {
       std::reverse_copy(in - (n - 1), in + 1, out);
     } else {
-      for (int64_t i = 0; i < n; ++i) {
-        *reinterpret_cast<T*>(data[0] + i * strides[0]) = *reinterpret_cast<const T*>(data[1] + i * strides[1]);
-      }
+      move_strided(data, strides, n);
+    }
+  }
+
+ private:
+  // Not inlined: beside the loops above, GCC makes a slower one of it, by two thirds for 16-bit numbers.
+  RUSH_NOINLINE static void move_strided(char** data, const int64_t* strides, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      *reinterpret_cast<T*>(data[0] + i * strides[0]) = *reinterpret_cast<const T*>(data[1] + i * strides[1]);
     }
   }
 };
