@@ -115,6 +115,18 @@ RUSH_NOINLINE VecOf<T> lane_by_lane(VecOf<T> a, VecOf<T> b, const Fn& fn) {
   return VecOf<T>::load(x);
 }
 
+// `result` where it holds, and elsewhere what fn gives for a lane: which way a number goes does not depend on those
+// beside it.
+template <class T, class Fn>
+RUSH_ALWAYS_INLINE VecOf<T> or_by_lane(typename VecOf<T>::Mask holds, VecOf<T> result, VecOf<T> x, const Fn& fn) {
+  return (!holds).any() ? select(holds, result, x.each(fn)) : result;
+}
+template <class T, class Fn>
+RUSH_ALWAYS_INLINE VecOf<T> or_by_lane(typename VecOf<T>::Mask holds, VecOf<T> result, VecOf<T> a, VecOf<T> b,
+                                       const Fn& fn) {
+  return (!holds).any() ? select(holds, result, lane_by_lane(a, b, fn)) : result;
+}
+
 // c[0] + x (c[1] + x (c[2] + ...)).
 template <size_t N>
 RUSH_ALWAYS_INLINE Vec polynomial(Vec x, const float (&c)[N]) {

@@ -101,6 +101,12 @@ struct Polygamma {
   }
 };
 
+// double, or a vector of them.
+template <class T>
+inline constexpr bool is_double = std::is_same_v<T, double>;
+template <class T>
+requires(sizeof(typename T::Bits) == 8) inline constexpr bool is_double<T> = true;
+
 // An approximation to the precision of float by M. Giles (Approximating the erfinv function, GPU Computing Gems 2,
 // 2011), then for double Newton's method on erf, or near 1, where erf(x) - y cancels, on erfc.
 struct Erfinv {
@@ -114,17 +120,22 @@ struct Erfinv {
                                0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682);
     return y * select(w < T(5), inner, outer);
   }
-  template <class T>  // vectors of floats, but none of doubles
-  requires std::is_floating_point_v<T> ||(sizeof(typename T::Bits) == 4) RUSH_HD T operator()(T y) const {
-    using std::abs, std::copysign, std::log;
+  // Of one number, not both are computed.
+  RUSH_HD static double error(double x, double size) {
+    return size < 0.5 ? std::erf(x) - size : (1 - size) - std::erfc(x);
+  }
+  template <class Vector>
+  static Vector error(Vector x, Vector size) {
+    return select(size < Vector(0.5), erf(x) - size, (Vector(1) - size) - erfc(x));
+  }
+  template <class T>
+  RUSH_HD T operator()(T y) const {
+    using std::abs, std::copysign, std::exp, std::log;
     const T size = abs(y);
     T x = approximate(size, -log((T(1) - size) * (T(1) + size)));
-    if constexpr (std::is_same_v<T, double>) {
+    if constexpr (is_double<T>) {
       constexpr double kSlope = 1.12837916709551257390;  // 2 / sqrt(pi)
-      for (int step = 0; step < 3; ++step) {
-        const double error = size < 0.5 ? std::erf(x) - size : (1 - size) - std::erfc(x);
-        x -= error / (kSlope * std::exp(-x * x));
-      }
+      for (int step = 0; step < 3; ++step) x = x - error(x, size) / (T(kSlope) * exp(-x * x));
     }
     const T beyond = select(size == T(1), T(kInfinity), T(kNotANumber));
     return copysign(select(size < T(1), x, beyond), y);

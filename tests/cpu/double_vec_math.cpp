@@ -50,7 +50,9 @@ struct PairOfDoubles {
   DoubleVec (*fn)(DoubleVec, DoubleVec);
   long double (*reference)(long double, long double);
 };
-const PairOfDoubles kPairs[] = {{"pow", rush::cpu::pow, std::pow}, {"atan2", rush::cpu::atan2, std::atan2}};
+const PairOfDoubles kPairs[] = {{"pow", rush::cpu::pow, std::pow},
+                                {"atan2", rush::cpu::atan2, std::atan2},
+                                {"hypot", rush::cpu::hypot, std::hypot}};
 
 const double kSpecial[] = {
     0.0,       -0.0,       1.0,    -1.0,   2.0,     -2.0,   0.5,     -0.5,   3.0,
@@ -114,6 +116,31 @@ TEST_CASE("vectors of doubles: pow and atan2") {
       CAPTURE(b);
       CHECK(double_ulps(lane(f.fn(DoubleVec(a), DoubleVec(b)), 0), f.reference(a, b)) <= 4);
     }
+  }
+}
+
+TEST_CASE("vectors of doubles: fmod is exact, whatever stands beside a number") {
+  std::mt19937_64 random(2);
+  const auto check = [](double a, double b, double beside) {
+    CAPTURE(a);
+    CAPTURE(b);
+    double lanes[DoubleVec::kSize];
+    std::fill_n(lanes, DoubleVec::kSize, beside);
+    lanes[1] = a;
+    const double got = lane(fmod(DoubleVec::load(lanes), DoubleVec(b)), 1), want = std::fmod(a, b);
+    CHECK(double_ulps(got, std::isinf(a / b) ? std::numeric_limits<double>::quiet_NaN() : want) == 0);
+  };
+  for (const double a : kSpecial) {
+    for (const double b : kSpecial) check(a, b, 1.5);
+  }
+  for (int i = 0; i < 20000; ++i) {
+    const auto number = [&] {
+      const double size = std::exp(std::uniform_real_distribution<>(-18, 18)(random));
+      return i % 3 == 0 ? std::floor(size) * (i % 2 ? 1 : -1) : size;
+    };
+    const double a = number(), b = number() + 0.25 * (i % 5);
+    check(a, b, i % 7 == 0 ? 1e300 : 3);
+    check(b * std::floor(a), b, 3);  // a multiple, or nearly
   }
 }
 

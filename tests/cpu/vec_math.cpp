@@ -169,6 +169,29 @@ TEST_CASE("vectors of floats: hypot and nextafter") {
   }
 }
 
+TEST_CASE("vectors of floats: what stands beside a number does not change its result") {
+  const auto beside = [](float x, float other) {
+    float lanes[Vec::kSize];
+    std::fill_n(lanes, Vec::kSize, other);
+    lanes[0] = x;
+    return Vec::load(lanes);
+  };
+  const auto same = [](Vec a, Vec b) { return std::bit_cast<uint32_t>(first(a)) == std::bit_cast<uint32_t>(first(b)); };
+  for (int i = 1; i < 2000; ++i) {
+    const float x = static_cast<float>(i) * 0.037f;
+    CAPTURE(x);
+    for (const float other : {1e30f, -3.5f, kInf, 1e-42f}) {
+      CAPTURE(other);
+      CHECK(same(sin(beside(x, other)), sin(Vec(x))));
+      CHECK(same(cos(beside(x, other)), cos(Vec(x))));
+      CHECK(same(tan(beside(x, other)), tan(Vec(x))));
+      CHECK(same(lgamma(beside(x, other)), lgamma(Vec(x))));
+      CHECK(same(pow(beside(x, other), Vec(1.7f)), pow(Vec(x), Vec(1.7f))));
+      CHECK(same(fmod(beside(x, other), Vec(0.3f)), fmod(Vec(x), Vec(0.3f))));
+    }
+  }
+}
+
 TEST_CASE("vectors of floats: a number's result does not depend on its position") {
   std::vector<float> x(37), whole(37), one(1);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) * 0.3f - 4;

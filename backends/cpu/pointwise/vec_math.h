@@ -105,7 +105,6 @@ struct Angle {
     sin_r = r + r * z * polynomial(z, s);
     cos_r = Vec(1.0f) - Vec(0.5f) * z + z * z * polynomial(z, c);
   }
-  static bool covers(Vec x, float limit) { return !(!(abs(x) <= Vec(limit))).any(); }
   Vec::Mask odd() const { return {(quarters & 1) != 0}; }
   // The sine of x plus so many quarter turns.
   Vec sine(int more) const {
@@ -194,21 +193,29 @@ RUSH_ALWAYS_INLINE Vec log1p(Vec x) {
   return select(u < Vec(std::numeric_limits<float>::infinity()), plain, log(u));
 }
 
+// fn(x) by the angle where it is small enough, elsewhere by the C library.
+template <class ByAngle, class Fn>
+RUSH_ALWAYS_INLINE Vec of_angle(Vec x, float most, const ByAngle& by_angle, const Fn& fn) {
+  const Vec::Mask small = abs(x) <= Vec(most);
+  return or_by_lane(small, by_angle(vec::Angle(select(small, x, Vec(0.0f)))), x, fn);
+}
+
 inline Vec sin(Vec x) {
-  if (!vec::Angle::covers(x, vec::kMaxAngle)) return x.each([](float a) { return std::sin(a); });
-  return vec::Angle(x).sine(0);
+  return of_angle(
+      x, vec::kMaxAngle, [](const vec::Angle& angle) { return angle.sine(0); }, [](float a) { return std::sin(a); });
 }
 
 inline Vec cos(Vec x) {
-  if (!vec::Angle::covers(x, vec::kMaxAngle)) return x.each([](float a) { return std::cos(a); });
-  return vec::Angle(x).sine(1);
+  return of_angle(
+      x, vec::kMaxAngle, [](const vec::Angle& angle) { return angle.sine(1); }, [](float a) { return std::cos(a); });
 }
 
 inline Vec tan(Vec x) {
+  const auto by_angle = [](const vec::Angle& angle) {
+    return select(angle.odd(), -angle.cos_r, angle.sin_r) / select(angle.odd(), angle.sin_r, angle.cos_r);
+  };
   // Beside a pole the error of r counts for more.
-  if (!vec::Angle::covers(x, 256)) return x.each([](float a) { return std::tan(a); });
-  const vec::Angle angle(x);
-  return select(angle.odd(), -angle.cos_r, angle.sin_r) / select(angle.odd(), angle.sin_r, angle.cos_r);
+  return of_angle(x, 256, by_angle, [](float a) { return std::tan(a); });
 }
 
 inline Vec atan(Vec x) {
@@ -305,7 +312,6 @@ RUSH_ALWAYS_INLINE Vec erfc(Vec x) {
 // 1) = x Gamma(x) leads the others there. Beyond, Stirling's series (Abramowitz and Stegun, 6.1.41).
 inline Vec lgamma(Vec x) {
   const Vec zero(0.0f), one(1.0f), two(2.0f), three(3.0f);
-  if ((x <= zero).any()) return x.each([](float a) { return std::lgamma(a); });
   const Vec nearest = nearbyint(x), f = x - nearest;
   const Vec below = (x - one) * select(nearest > three, x - two, one), above = x * select(nearest < one, x + one, one);
   const Vec factors = select(nearest > two, below, select(nearest < two, above, one));
@@ -317,7 +323,8 @@ inline Vec lgamma(Vec x) {
   const Vec inverse = one / x;
   const float s[] = {0.08333333333f, -0.002777777778f, 7.936507937e-4f, -5.952380952e-4f};
   const Vec series = inverse * polynomial(inverse * inverse, s) + Vec(0.4189385332f);
-  return select(large, (x - Vec(0.5f)) * (logarithm - one) + series, small);
+  const Vec of_positive = select(large, (x - Vec(0.5f)) * (logarithm - one) + series, small);
+  return or_by_lane(!(x <= zero), of_positive, x, [](float a) { return std::lgamma(a); });
 }
 
 // The bits of floats count up with their size.
@@ -382,15 +389,18 @@ RUSH_ALWAYS_INLINE Vec by_halves(Vec a, Vec b, const Fn& fn) {
   return Vec(std::bit_cast<Vec::Floats>(x));
 }
 
+// What x leaves divided by y has the sign of x: `rest` may be of the next quotient.
+RUSH_ALWAYS_INLINE Doubles fitted(Doubles rest, Doubles x, Doubles y) {
+  const Doubles size = y < 0.0 ? -y : y;
+  return x < 0.0 ? (rest > 0.0 ? rest - size : rest) : (rest < 0.0 ? rest + size : rest);
+}
+
 // What a leaves divided by b, for |a / b| < 2^29: in double, a - q b is exact, q being a / b to the nearest integer.
 RUSH_ALWAYS_INLINE HalfFloats fmod_of_half(HalfFloats a, HalfFloats b) {
   const Doubles x = __builtin_convertvector(a, Doubles), y = __builtin_convertvector(b, Doubles);
   const Doubles shift = 6755399441055744.0 - Doubles{};  // 1.5 * 2^52, as in Rounded
   const Doubles quotient = (x / y + shift) - shift;
-  const Doubles rest = x - quotient * y;
-  const Doubles size = y < 0.0 ? -y : y;
-  const Doubles fitted = rest * x < 0.0 ? (x < 0.0 ? rest - size : rest + size) : rest;
-  return __builtin_convertvector(fitted, HalfFloats);
+  return __builtin_convertvector(fitted(x - quotient * y, x, y), HalfFloats);
 }
 
 // The squares of floats neither overflow nor vanish in double.
@@ -407,16 +417,15 @@ inline Vec pow(Vec base, Vec exponent) {
   constexpr float kMax = std::numeric_limits<float>::max();
   const Vec size = abs(base), zero(0.0f), half = Vec(0.5f) * exponent;
   const Vec::Mask normal = (size >= Vec(std::numeric_limits<float>::min())) & (size <= Vec(kMax));
-  if ((!((normal | (size == zero)) & (abs(exponent) <= Vec(kMax)))).any()) {
-    return lane_by_lane(base, exponent, [](float a, float b) { return std::pow(a, b); });
-  }
+  const Vec::Mask ordinary = (normal | (size == zero)) & (abs(exponent) <= Vec(kMax));
   Vec power = vec::by_halves(size, exponent, vec::pow_of_half);
   const Vec of_zero = select(exponent < zero, Vec(std::numeric_limits<float>::infinity()), zero);
   power = select((size == zero) & (exponent != zero), of_zero, power);
   // Of negative numbers, only whole powers are real, and odd ones are negative.
   const Vec::Mask whole = floor(exponent) == exponent, odd = whole & (floor(half) != half);
   power = select(odd, copysign(power, base), power);
-  return select(whole | !(base < zero), power, Vec(std::numeric_limits<float>::quiet_NaN()));
+  power = select(whole | !(base < zero), power, Vec(std::numeric_limits<float>::quiet_NaN()));
+  return or_by_lane(ordinary, power, base, exponent, [](float a, float b) { return std::pow(a, b); });
 }
 
 inline Vec hypot(Vec a, Vec b) {
@@ -427,22 +436,30 @@ inline Vec hypot(Vec a, Vec b) {
 
 inline Vec fmod(Vec a, Vec b) {
   const Vec::Mask ordinary = (abs(a / b) < Vec(536870912.0f)) & (abs(b) <= Vec(std::numeric_limits<float>::max()));
-  if ((!ordinary).any()) return lane_by_lane(a, b, [](float x, float y) { return functors::Fmod()(x, y); });
-  const Vec rest = vec::by_halves(a, b, vec::fmod_of_half);
-  return copysign(rest, a);
+  const Vec rest = copysign(vec::by_halves(a, b, vec::fmod_of_half), a);
+  return or_by_lane(ordinary, rest, a, b, [](float x, float y) { return functors::Fmod()(x, y); });
 }
 
 inline DoubleVec lgamma(DoubleVec x) {
   return x.each([](double lane) { return std::lgamma(lane); });
 }
-inline DoubleVec hypot(DoubleVec a, DoubleVec b) {
-  return lane_by_lane(a, b, [](double x, double y) { return std::hypot(x, y); });
-}
 inline DoubleVec nextafter(DoubleVec from, DoubleVec to) {
   return lane_by_lane(from, to, [](double x, double y) { return std::nextafter(x, y); });
 }
+// As that of floats, with the product and the difference rounded once, for |a / b| < 2^51.
 inline DoubleVec fmod(DoubleVec a, DoubleVec b) {
-  return lane_by_lane(a, b, [](double x, double y) { return functors::Fmod()(x, y); });
+  const auto by_lane = [](double x, double y) { return functors::Fmod()(x, y); };
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  constexpr double kMax = std::numeric_limits<double>::max();
+  const DoubleVec::Mask ordinary = (abs(a / b) < DoubleVec(2251799813685248.0)) & (abs(b) <= DoubleVec(kMax));
+  const DoubleVec shift(6755399441055744.0);  // 1.5 * 2^52, as in Rounded
+  const vec::Doubles quotient = ((a / b + shift) - shift).lanes(), x = a.lanes(), y = b.lanes();
+  vec::Doubles rest{};
+  for (int i = 0; i < DoubleVec::kSize; ++i) rest[i] = __builtin_fma(-quotient[i], y[i], x[i]);
+  return or_by_lane(ordinary, copysign(DoubleVec(vec::fitted(rest, x, y)), a), a, b, by_lane);
+#else
+  return lane_by_lane(a, b, by_lane);
+#endif
 }
 
 // ---- kernels ----
