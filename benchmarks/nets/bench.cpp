@@ -1,5 +1,5 @@
 // Twelve nets of plain modules, trained and run: as they stand, by rush::compile, and that as a CUDA graph. "nets" are
-// small ones on the CPU, "cuda_nets" those of a GPU. benchmarks/peers/torch_nets.py has the same for PyTorch.
+// of sizes for a CPU, "cuda_nets" for a GPU. benchmarks/peers/torch_nets.py has the same for PyTorch.
 #include <benchmark/benchmark.h>
 
 #include "backends/cuda/cuda.h"
@@ -71,7 +71,7 @@ struct Settings {
 void run(benchmark::State& state, const std::string& name, DeviceType device, bool is_training, Way way) {
   if (device == kCUDA && !cuda::is_available()) return state.SkipWithError("no CUDA device");
   const Settings settings(device);
-  plain::Workload workload = plain::make_workload(name, device == kCPU);
+  plain::Workload workload = plain::make_workload(name, device == kCPU ? plain::Size::Cpu : plain::Size::Gpu);
   if (is_training) {
     plain::Training train(workload, way == Way::Graph);
     time_function(

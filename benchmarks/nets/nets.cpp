@@ -26,8 +26,15 @@ Workload classification(const Net& net, const Tensor& x, const Tensor& labels) {
           [net](const Tensor& in, const Tensor& y) { return error_of_scores(net->forward(in), y); }};
 }
 
+// The one of these that is for the size.
+template <class T>
+T at(Size size, const T& test, const T& cpu, const T& gpu) {
+  return size == Size::Test ? test : size == Size::Cpu ? cpu : gpu;
+}
+
 // A net of convolutions, or of attention, that a GPU trains in bfloat16.
-Workload in_bfloat16(Workload workload) {
+Workload for_size(Size size, Workload workload) {
+  if (size == Size::Cpu) return workload;
   workload.dtype = kBFloat16;
   workload.is_channels_last = workload.x.dim() == 4;
   return workload;
@@ -38,62 +45,75 @@ Workload of_tokens(const Net& net, int64_t vocabulary, int64_t batch, int64_t le
   return classification(net, whole_numbers(vocabulary, {batch, length}), whole_numbers(vocabulary, {batch, length}));
 }
 
-Workload mlp(bool is_small) {
-  const int64_t width = is_small ? 16 : 1024, batch = is_small ? 4 : 128;
+Workload mlp(Size size) {
+  const int64_t width = at<int64_t>(size, 16, 512, 1024), batch = at<int64_t>(size, 4, 128, 128);
   return classification(perceptron<nn::ReLU>({width, width, width, width, width, 10}), randn({batch, width}),
                         whole_numbers(10, {batch}));
 }
 
-Workload mnist(bool is_small) {
-  const int64_t batch = is_small ? 2 : 64;
+Workload mnist(Size size) {
+  const int64_t batch = at<int64_t>(size, 2, 64, 64);
   return classification(mnist_cnn(), randn({batch, 1, 28, 28}), whole_numbers(10, {batch}));
 }
 
-Workload residual(const std::vector<int64_t>& depths, bool is_bottleneck, bool is_small) {
-  const int64_t batch = is_small ? 2 : 64, side = is_small ? 32 : 224;
-  const nn::Sequential net = resnet(is_small ? std::vector<int64_t>{1, 1} : depths, is_bottleneck);
-  Workload workload = in_bfloat16(classification(net, randn({batch, 3, side, side}), whole_numbers(1000, {batch})));
+Workload residual(const std::vector<int64_t>& depths, bool is_bottleneck, Size size, int64_t side_on_cpu) {
+  const int64_t batch = at<int64_t>(size, 2, 8, 64), side = at<int64_t>(size, 32, side_on_cpu, 224);
+  const nn::Sequential net = resnet(size == Size::Test ? std::vector<int64_t>{1, 1} : depths, is_bottleneck);
+  Workload workload = for_size(size, classification(net, randn({batch, 3, side, side}), whole_numbers(1000, {batch})));
   workload.is_by_sgd = true;
   return workload;
 }
-Workload resnet18(bool is_small) { return residual({2, 2, 2, 2}, false, is_small); }
-Workload resnet50(bool is_small) { return residual({3, 4, 6, 3}, true, is_small); }
+Workload resnet18(Size size) { return residual({2, 2, 2, 2}, false, size, 112); }
+Workload resnet50(Size size) { return residual({3, 4, 6, 3}, true, size, 96); }
 
-Workload vit(bool is_small) {  // ViT-S/16
-  const int64_t batch = is_small ? 2 : 64, side = is_small ? 32 : 224;
-  const Vit net = is_small ? Vit(side, 16, 2, BlockOptions{32, 2}) : Vit(side, 16, 12, BlockOptions{384, 6});
-  Workload workload = in_bfloat16(classification(net, randn({batch, 3, side, side}), whole_numbers(1000, {batch})));
+Workload vit(Size size) {  // ViT-S/16 on a GPU
+  const int64_t batch = at<int64_t>(size, 2, 8, 64), side = at<int64_t>(size, 32, 64, 224);
+  const Vit net(side, size == Size::Cpu ? 8 : 16, at<int64_t>(size, 2, 4, 12),
+                at(size, BlockOptions{32, 2}, BlockOptions{192, 6}, BlockOptions{384, 6}));
+  Workload workload = for_size(size, classification(net, randn({batch, 3, side, side}), whole_numbers(1000, {batch})));
   workload.is_channels_last = false;
   return workload;
 }
 
-Workload bert(bool is_small) {  // BERT-base
-  if (is_small) return in_bfloat16(of_tokens(Bert(GptSize{50, 16, 2, 2, 32, 0.1}), 50, 2, 16));
-  return in_bfloat16(of_tokens(Bert(GptSize{30522, 512, 12, 12, 768, 0.1}), 30522, 32, 128));
+// A net of tokens, and a batch of sequences.
+template <class Net, class Options>
+Workload of_text(Size size, const Options& options, int64_t batch, int64_t length) {
+  return for_size(size, of_tokens(Net(options), options.vocabulary, batch, length));
 }
 
-Workload gpt2(bool is_small) {  // of 124 million parameters
-  if (is_small) return in_bfloat16(of_tokens(Gpt(GptSize{50, 16, 2, 2, 32}), 50, 2, 16));
-  return in_bfloat16(of_tokens(Gpt(GptSize{50304, 1024, 12, 12, 768}), 50257, 16, 1024));
+Workload bert(Size size) {  // BERT-base on a GPU
+  const GptSize net = at(size, GptSize{50, 16, 2, 2, 32, 0.1}, GptSize{2000, 128, 4, 4, 256, 0.1},
+                         GptSize{30522, 512, 12, 12, 768, 0.1});
+  return of_text<Bert>(size, net, at<int64_t>(size, 2, 8, 32), at<int64_t>(size, 16, 64, 128));
 }
 
-Workload llama(bool is_small) {  // of 159 million parameters
-  if (is_small) return in_bfloat16(of_tokens(Llama(LlamaSize{50, 16, 2, 4, 2, 32, 48}), 50, 2, 16));
-  return in_bfloat16(of_tokens(Llama(LlamaSize{32000, 1024, 12, 16, 4, 1024, 2560}), 32000, 16, 1024));
+Workload gpt2(Size size) {  // of 124 million parameters on a GPU
+  const GptSize net =
+      at(size, GptSize{50, 16, 2, 2, 32}, GptSize{256, 64, 4, 4, 128}, GptSize{50304, 1024, 12, 12, 768});
+  return of_text<Gpt>(size, net, at<int64_t>(size, 2, 12, 16), at<int64_t>(size, 16, 64, 1024));
 }
 
-Workload unet(bool is_small) {
-  const int64_t batch = is_small ? 1 : 16, side = is_small ? 16 : 256;
-  const UNet net = is_small ? UNet(4, 2) : UNet(64, 4);
-  return in_bfloat16(classification(net, randn({batch, 3, side, side}), whole_numbers(2, {batch, side, side})));
+Workload llama(Size size) {  // of 159 million parameters on a GPU
+  const LlamaSize net = at(size, LlamaSize{50, 16, 2, 4, 2, 32, 48}, LlamaSize{2000, 128, 4, 8, 4, 256, 640},
+                           LlamaSize{32000, 1024, 12, 16, 4, 1024, 2560});
+  return of_text<Llama>(size, net, at<int64_t>(size, 2, 4, 16), at<int64_t>(size, 16, 128, 1024));
 }
 
-Workload lstm(bool is_small) {
-  return is_small ? of_tokens(Lstm(50, 8), 50, 2, 6) : of_tokens(Lstm(10000, 512), 10000, 64, 128);
+Workload unet(Size size) {
+  const int64_t batch = at<int64_t>(size, 1, 2, 16), side = at<int64_t>(size, 16, 64, 256);
+  const UNet net(at<int64_t>(size, 4, 16, 64), at<int64_t>(size, 2, 3, 4));
+  return for_size(size, classification(net, randn({batch, 3, side, side}), whole_numbers(2, {batch, side, side})));
 }
 
-Workload gcn(bool is_small) {  // with Cora's numbers, where 140 nodes have labels
-  const int64_t nodes = is_small ? 40 : 2708, features = is_small ? 12 : 1433, labels = is_small ? 8 : 140;
+Workload lstm(Size size) {
+  const int64_t vocabulary = at<int64_t>(size, 50, 1000, 10000);
+  return of_tokens(Lstm(vocabulary, at<int64_t>(size, 8, 256, 512)), vocabulary, at<int64_t>(size, 2, 16, 64),
+                   at<int64_t>(size, 6, 64, 128));
+}
+
+Workload gcn(Size size) {  // with Cora's numbers, where 140 nodes have labels
+  const bool is_test = size == Size::Test;
+  const int64_t nodes = is_test ? 40 : 2708, features = is_test ? 12 : 1433, labels = is_test ? 8 : 140;
   const Gcn net(nodes, 4 * nodes, features, 16, 7);
   Workload workload = classification(net, randn({nodes, features}), whole_numbers(7, {labels}));
   workload.loss = [net](const Tensor& x, const Tensor& y) {
@@ -102,21 +122,21 @@ Workload gcn(bool is_small) {  // with Cora's numbers, where 140 nodes have labe
   return workload;
 }
 
-Workload vae(bool is_small) {
+Workload vae(Size size) {
   const Vae net;
-  const Tensor x = rand({is_small ? 4 : 128, 784});
+  const Tensor x = rand({size == Size::Test ? 4 : 128, 784});
   return {net.ptr(), x, x, [net](const Tensor& in) { return net->forward(in); },
           [net](const Tensor& in, const Tensor& wanted) { return net->loss(in, wanted); }};
 }
 
-Workload physics(bool is_small) {
-  const int64_t width = is_small ? 8 : 256, points = is_small ? 10 : 8192;
+Workload physics(Size size) {
+  const int64_t width = at<int64_t>(size, 8, 64, 256), points = at<int64_t>(size, 10, 1024, 8192);
   const nn::Sequential field = perceptron<nn::Tanh>({2, width, width, width, width, 1});
   return {field.ptr(), rand({points, 2}), rand({points, 1}), [field](const Tensor& x) { return field->forward(x); },
           [field](const Tensor& x, const Tensor& medium) { return physics_loss(field, x, medium); }};
 }
 
-const std::pair<const char*, Workload (*)(bool)> kNets[] = {
+const std::pair<const char*, Workload (*)(Size)> kNets[] = {
     {"mnist", mnist}, {"mlp", mlp},   {"resnet18", resnet18}, {"resnet50", resnet50}, {"vit", vit},
     {"bert", bert},   {"gpt2", gpt2}, {"llama", llama},       {"unet", unet},         {"lstm", lstm},
     {"gcn", gcn},     {"vae", vae},   {"physics", physics},
@@ -130,10 +150,10 @@ std::vector<std::string> names_of_nets() {
   return names;
 }
 
-Workload make_workload(const std::string& name, bool is_small) {
+Workload make_workload(const std::string& name, Size size) {
   for (const auto& [each, make] : kNets) {
     if (name != each) continue;
-    Workload workload = make(is_small);
+    Workload workload = make(size);
     if (!workload.is_channels_last) return workload;
     workload.x = workload.x.contiguous(MemoryFormat::ChannelsLast);
     for (Tensor& parameter : workload.net->parameters()) {

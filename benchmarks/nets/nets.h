@@ -11,6 +11,9 @@ namespace plain {
 
 using namespace rush;
 
+/// What a workload is for: GPUs train large ones in bfloat16, CPUs have smaller ones in float32, and tests tiny ones.
+enum class Size { Test, Cpu, Gpu };
+
 /// A net and its batch. `forward` is what inference gives, `loss` what a training makes small.
 struct Workload {
   std::shared_ptr<nn::Module> net;
@@ -27,9 +30,8 @@ struct Workload {
 
 /// The names of all nets.
 std::vector<std::string> names_of_nets();
-/// A net on the default device, with weights of its random numbers; at a size for a GPU or, when `is_small`, for tests.
-/// Throws ValueError on another name.
-Workload make_workload(const std::string& name, bool is_small);
+/// A net on the default device, with weights of its random numbers. Throws ValueError on another name.
+Workload make_workload(const std::string& name, Size size);
 
 /// A step of training.
 class Training {

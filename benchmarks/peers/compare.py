@@ -47,6 +47,7 @@ RULES = [
     Rule(r"(?:cuda_)?compile/chain20", alone=True),
     Rule(r"cuda_compile/gpt_shakespeare", alone=True, bar=0.77),
     Rule(r"cuda_nets/\w+/(?:train|infer)/compiled(?:_graph)?", alone=True, bar=1.05),
+    Rule(r"nets/\w+/(?:train|infer)/eager", alone=True),
     Rule(r"profiler/\w+"),
     Rule(r"fft/cpu/.+"),
     Rule(r"sparse/cpu/.+"),

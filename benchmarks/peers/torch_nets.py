@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """PyTorch's side of benchmarks/nets: the same nets, sizes and steps, in modes of torch.compile.
 
-usage: torch_nets.py [--nets A,B] [--steps train,infer] [--modes default,reduce-overhead] [--small] [--json FILE]
+usage: torch_nets.py [--nets A,B] [--steps train,infer] [--modes default,reduce-overhead] [--size gpu|cpu|small] [--json FILE]
 
 Prints for each net and step what a call takes in each mode: the median of rounds, in milliseconds. The modes are eager and
-those of torch.compile; max-autotune and max-autotune-no-cudagraphs compile for minutes. --small: at the sizes that "nets"
-has on the CPU. As a workload of compare.py the fastest mode is the peer of ours.
+those of torch.compile; max-autotune and max-autotune-no-cudagraphs compile for minutes. As a workload of compare.py the
+fastest mode is the peer of ours on a GPU, and on a CPU eager that of eager.
 """
 import argparse
 import dataclasses
@@ -20,7 +20,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from torch_modes import Mode, compile_modes, free_memory, in_fastest_mode, set_fastest
+from torch_modes import EAGER, Mode, compile_modes, free_memory, in_fastest_mode, set_fastest
 from torch_timing import on_host, synchronize, workload
 from torch_training import Block, Gpt
 
@@ -300,36 +300,54 @@ def of_residual(depths, is_bottleneck, *size):
     return of_images(resnet(depths, is_bottleneck), *size, is_by_sgd=True)
 
 
-NETS = {  # name: the net at a GPU's size, and at a small one
-    "mnist": (lambda: of_digits(64), lambda: of_digits(2)),
-    "mlp": (lambda: of_perceptron(1024, 128), lambda: of_perceptron(16, 4)),
-    "resnet18": (lambda: of_residual([2, 2, 2, 2], False, 64, 224), lambda: of_residual([1, 1], False, 2, 32)),
-    "resnet50": (lambda: of_residual([3, 4, 6, 3], True, 64, 224), lambda: of_residual([1, 1], True, 2, 32)),
+NETS = {  # name: the net at a GPU's size, at a CPU's, and at a small one
+    "mnist": (lambda: of_digits(64), lambda: of_digits(64), lambda: of_digits(2)),
+    "mlp": (lambda: of_perceptron(1024, 128), lambda: of_perceptron(512, 128), lambda: of_perceptron(16, 4)),
+    "resnet18": (
+        lambda: of_residual([2, 2, 2, 2], False, 64, 224),
+        lambda: of_residual([2, 2, 2, 2], False, 8, 112),
+        lambda: of_residual([1, 1], False, 2, 32),
+    ),
+    "resnet50": (
+        lambda: of_residual([3, 4, 6, 3], True, 64, 224),
+        lambda: of_residual([3, 4, 6, 3], True, 8, 96),
+        lambda: of_residual([1, 1], True, 2, 32),
+    ),
     "vit": (
         lambda: of_images(Vit(224, 16, 12, 384, 6), 64, 224, is_channels_last=False),
+        lambda: of_images(Vit(64, 8, 4, 192, 6), 8, 64, is_channels_last=False),
         lambda: of_images(Vit(32, 16, 2, 32, 2), 2, 32, is_channels_last=False),
     ),
     "bert": (
         lambda: of_tokens(Bert(30522, 512, 12, 12, 768, 0.1), 30522, 32, 128),
+        lambda: of_tokens(Bert(2000, 128, 4, 4, 256, 0.1), 2000, 8, 64),
         lambda: of_tokens(Bert(50, 16, 2, 2, 32, 0.1), 50, 2, 16),
     ),
     "gpt2": (
         lambda: of_tokens(Gpt(50304, 1024, 12, 12, 768), 50257, 16, 1024),
+        lambda: of_tokens(Gpt(256, 64, 4, 4, 128), 256, 12, 64),
         lambda: of_tokens(Gpt(50, 16, 2, 2, 32), 50, 2, 16),
     ),
     "llama": (
         lambda: of_tokens(Llama(32000, 1024, 12, 16, 4, 1024, 2560), 32000, 16, 1024),
+        lambda: of_tokens(Llama(2000, 128, 4, 8, 4, 256, 640), 2000, 4, 128),
         lambda: of_tokens(Llama(50, 16, 2, 4, 2, 32, 48), 50, 2, 16),
     ),
-    "unet": (lambda: of_images(UNet(64, 4), 16, 256, 2), lambda: of_images(UNet(4, 2), 1, 16, 2)),
+    "unet": (
+        lambda: of_images(UNet(64, 4), 16, 256, 2),
+        lambda: of_images(UNet(16, 3), 2, 64, 2),
+        lambda: of_images(UNet(4, 2), 1, 16, 2),
+    ),
     "lstm": (
         lambda: of_tokens(Lstm(10000, 512), 10000, 64, 128, dtype=torch.float32),
+        lambda: of_tokens(Lstm(1000, 256), 1000, 16, 64, dtype=torch.float32),
         lambda: of_tokens(Lstm(50, 8), 50, 2, 6, dtype=torch.float32),
     ),
-    "gcn": (lambda: of_nodes(2708, 1433, 140), lambda: of_nodes(40, 12, 8)),
-    "vae": (lambda: of_autoencoder(128), lambda: of_autoencoder(4)),
-    "physics": (lambda: of_field(256, 8192), lambda: of_field(8, 10)),
+    "gcn": (lambda: of_nodes(2708, 1433, 140), lambda: of_nodes(2708, 1433, 140), lambda: of_nodes(40, 12, 8)),
+    "vae": (lambda: of_autoencoder(128), lambda: of_autoencoder(128), lambda: of_autoencoder(4)),
+    "physics": (lambda: of_field(256, 8192), lambda: of_field(64, 1024), lambda: of_field(8, 10)),
 }
+SIZES = ("gpu", "cpu", "small")
 
 
 def training(work, mode):
@@ -365,9 +383,21 @@ def inference(work, mode):
 STEPS = {"train": training, "infer": inference}
 
 
-def step_of(name, step, mode, is_small):
+def step_of(name, step, mode, size):
     torch.manual_seed(0)
-    return STEPS[step](NETS[name][is_small](), mode)
+    work = NETS[name][SIZES.index(size)]()
+    if size == "cpu":  # in float32 and row-major
+        work.net, work.x = (each.to(memory_format=torch.contiguous_format) for each in (work.net, work.x))
+        work.dtype = torch.float32
+    return STEPS[step](work, mode)
+
+
+@workload(r"nets/(\w+)/(train|infer)/eager")
+def net_on_cpu(name, step):
+    global DEVICE
+    DEVICE = "cpu"
+    call = step_of(name, step, EAGER, "cpu")
+    return lambda: on_host(call, min_seconds=1)
 
 
 @workload(r"cuda_nets/(\w+)/(train|infer)/compiled(?:_graph)?")
@@ -377,7 +407,7 @@ def net_in_fastest_mode(name, step):
     def measure(call):
         return on_host(call, DEVICE, calls=10, min_seconds=1)
 
-    return in_fastest_mode(lambda mode: step_of(name, step, mode, is_small=False), compile_modes(), DEVICE, measure)
+    return in_fastest_mode(lambda mode: step_of(name, step, mode, "gpu"), compile_modes(), DEVICE, measure)
 
 
 # ---- the program
@@ -398,10 +428,10 @@ def measure(call, calls=10, rounds=3):
     return {"ms": seconds * 1e3, "first_s": first, "peak_gib": peak}
 
 
-def measured(name, step, mode, is_small):
+def measured(name, step, mode, size):
     try:
         free_memory()
-        return measure(step_of(name, step, mode, is_small))
+        return measure(step_of(name, step, mode, size))
     except Exception as error:  # noqa: BLE001, a mode that a net does not have must not end the others
         lines = str(error).splitlines() or [""]
         return {"error": f"{type(error).__name__}: {lines[0]}"}
@@ -412,7 +442,7 @@ def main():
     parser.add_argument("--nets", default=",".join(NETS))
     parser.add_argument("--steps", default="train,infer")
     parser.add_argument("--modes", default="default,reduce-overhead")
-    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--size", choices=SIZES, default="gpu")
     parser.add_argument("--json", type=pathlib.Path)
     arguments = parser.parse_args()
     set_fastest()
@@ -420,7 +450,7 @@ def main():
     for name in arguments.nets.split(","):
         for step in arguments.steps.split(","):
             for mode in arguments.modes.split(","):
-                row = measured(name, step, Mode("" if mode == "eager" else mode), arguments.small)
+                row = measured(name, step, Mode("" if mode == "eager" else mode), arguments.size)
                 rows.append({"net": name, "step": step, "mode": mode, **row})
                 print(json.dumps(rows[-1]), f"# {time.perf_counter() - start:.0f} s", flush=True)
                 if arguments.json:

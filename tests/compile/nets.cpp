@@ -14,7 +14,7 @@ constexpr size_t kCompiledSteps = 5;
 // Losses of a few steps, and what they leave in the net.
 std::vector<Tensor> train_workload(const std::string& name, bool is_compiled, double memory_budget = 1) {
   manual_seed(3);
-  const plain::Workload workload = plain::make_workload(name, /*is_small=*/true);
+  const plain::Workload workload = plain::make_workload(name, plain::Size::Test);
   plain::Training step(workload, /*is_capturable=*/false);
   auto compiled =
       compile([&](const Tensor& x, const Tensor& y) { return step(x, y); }, {.memory_budget = memory_budget});
@@ -62,7 +62,7 @@ TEST_CASE("nets infer as they do without the compiler") {
   const NoGradGuard no_grad;
   for (const std::string& name : plain::names_of_nets()) {
     CAPTURE(name);
-    plain::Workload workload = plain::make_workload(name, /*is_small=*/true);
+    plain::Workload workload = plain::make_workload(name, plain::Size::Test);
     plain::prepare_for_inference(workload);
     auto compiled = compile(workload.forward);
     const Tensor expected = workload.forward(workload.x);
