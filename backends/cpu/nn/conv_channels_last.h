@@ -93,16 +93,16 @@ void pixel_positions(const ConvSizes& s, const PixelImages<Math>& images, int64_
   }
 }
 
-// The distance of an image's pixels in a channel; 0 where they have more than one.
+// The distance of an image's pixels in a channel; 0 where they have more than one, or are one number that is repeated.
 inline int64_t pixel_step(const Tensor& images) {
-  int64_t step = 0, pixels = 1;
+  int64_t step = 1, pixels = 1;
   for (int64_t d = 4; d > 1; --d) {
     if (images.size(d) == 1) continue;
-    if (step == 0) step = images.stride(d);
+    if (pixels == 1) step = images.stride(d);
     if (images.stride(d) != step * pixels) return 0;
     pixels *= images.size(d);
   }
-  return step == 0 ? 1 : step;
+  return step;
 }
 
 // How the depths of a product are numbered: channel by channel, tap by tap, or channel by channel with the kernel

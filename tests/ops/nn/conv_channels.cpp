@@ -81,6 +81,10 @@ TEST_CASE("convolution of many channels: exact in every layout and dtype") {
       check(results(s, of(x).contiguous(last_of(x)), of(w), of(b), of(g)));
       check(results(s, with_gaps(of(x)), with_gaps(of(w)), of(b), with_gaps(of(g))));
     }
+    // The gradient of a sum is one number for all.
+    const Tensor one = ones({}, kFloat64).expand(shape.sizes());
+    const Tensors of_sum = results(s, x, w, b, one), of_ones = results(s, x, w, b, ones(shape.sizes(), kFloat64));
+    for (size_t i = 0; i < of_sum.size(); ++i) CHECK(of_sum[i].equal(of_ones[i]));
   }
 }
 
