@@ -184,9 +184,12 @@ Tensor laid_out_anew(const Tensor& tensor) {
   return sparse.detach().requires_grad_(tensor.requires_grad());
 }
 
+// A tensor of another layout in place of this one.
+using LayOut = Tensor (*)(const Tensor&);
+
 // The gradients of all inputs that require one, at grad_outputs that are fixed, and not too regular for anything to
 // cancel.
-Tensors gradients_at(const TensorFunction& fn, const Tensors& inputs, bool sparse_grads) {
+Tensors gradients_at(const TensorFunction& fn, const Tensors& inputs, LayOut lay_out) {
   Tensors wanted, outputs, grads;
   for (const Tensor& input : inputs) {
     if (input.defined() && input.requires_grad()) wanted.push_back(input);
@@ -199,7 +202,7 @@ Tensors gradients_at(const TensorFunction& fn, const Tensors& inputs, bool spars
     for (double& weight : weights) weight = std::cos(0.3 + 0.9 * draw++);
     set_elements(grad, weights);
     outputs.push_back(output);
-    grads.push_back(sparse_grads ? laid_out_anew(grad) : grad);
+    grads.push_back(lay_out(grad));
   }
   if (outputs.empty()) return {};
   Tensors found = autograd::grad(outputs, wanted, grads, true, false, true);
@@ -209,21 +212,35 @@ Tensors gradients_at(const TensorFunction& fn, const Tensors& inputs, bool spars
   return found;
 }
 
-void check_other_layout(const TensorFunction& fn, const Tensors& inputs, const GradcheckOptions& options) {
-  Tensors others;
-  for (const Tensor& input : inputs) others.push_back(laid_out_anew(input));
-  const Tensors expected = gradients_at(fn, inputs, false), got = gradients_at(fn, others, true);
-  RUSH_CHECK(expected.size() == got.size(), "gradcheck: other strides of the inputs give other outputs");
+void check_same(const Tensors& expected, const Tensors& got, const char* change, const GradcheckOptions& options) {
+  RUSH_CHECK(expected.size() == got.size(), "gradcheck: with ", change, " there are other outputs");
   for (size_t i = 0; i < got.size(); ++i) {
-    RUSH_CHECK(expected[i].defined() == got[i].defined(), "gradcheck: other strides of the inputs lose gradient ", i);
+    RUSH_CHECK(expected[i].defined() == got[i].defined(), "gradcheck: gradient ", i, " is lost with ", change);
     if (!got[i].defined()) continue;
     const Doubles of_expected = elements(expected[i]), of_got = elements(got[i]);
     for (size_t k = 0; k < of_got.size(); ++k) {
       const double a = of_expected[k], b = of_got[k];
       RUSH_CHECK(std::abs(a - b) <= options.atol + options.rtol * std::abs(a) || a == b, "gradcheck: gradient ", i, "[",
-                 k, "] is ", b, " with other strides of the inputs, and was ", a);
+                 k, "] is ", b, " with ", change, ", and was ", a);
     }
   }
+}
+
+// With gaps between elements, and at the gradient of a sum, which is one number for all.
+void check_other_layouts(const TensorFunction& fn, const Tensors& inputs, const GradcheckOptions& options) {
+  Tensors others;
+  for (const Tensor& input : inputs) others.push_back(laid_out_anew(input));
+  const LayOut as_it_is = [](const Tensor& grad) { return grad; };
+  check_same(gradients_at(fn, inputs, as_it_is), gradients_at(fn, others, laid_out_anew), "other strides of the inputs",
+             options);
+  const LayOut one_number = [](const Tensor& grad) {
+    return grad.layout() == kStrided ? full({}, 0.7, grad.options()).expand(grad.sizes()) : grad;
+  };
+  const LayOut as_many = [](const Tensor& grad) {
+    return grad.layout() == kStrided ? full(grad.sizes(), 0.7, grad.options()) : grad;
+  };
+  check_same(gradients_at(fn, inputs, as_many), gradients_at(fn, inputs, one_number), "a gradient that is expanded",
+             options);
 }
 
 // gradcheck, unobserved.
@@ -233,7 +250,7 @@ bool check_all(const TensorFunction& fn, const Tensors& inputs, const GradcheckO
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].defined() && inputs[i].requires_grad()) check_input(fn, inputs, i, outputs, options);
   }
-  if (options.any_layout) check_other_layout(fn, inputs, options);
+  if (options.any_layout) check_other_layouts(fn, inputs, options);
   return true;
 }
 

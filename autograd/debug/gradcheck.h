@@ -11,8 +11,9 @@ struct GradcheckOptions {
   double eps = 1e-6;   // step of the central difference
   double atol = 1e-5;  // |analytic - numeric| <= atol + rtol * |numeric|
   double rtol = 1e-3;
-  /// Whether `fn` computes the same of inputs that lie in memory in another way. Off for functions, like view and
-  /// as_strided, whose meaning depends on strides.
+  /// Whether `fn` computes the same of inputs that lie in memory in another way, and its derivative of gradients that
+  /// do, or that are one number, expanded. Off for functions, like view and as_strided, whose meaning depends on
+  /// strides.
   bool any_layout = true;
   /// Compares u J v, for a fixed u over an output and v over an input of weights between 0 and 1, where without it
   /// every element of the Jacobian J is: two calls of `fn` per input and a backward pass per output, of any size. The

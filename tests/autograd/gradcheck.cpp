@@ -36,6 +36,14 @@ Tensors parabola(const Tensors& inputs) {
   return {Parabola::apply(inputs[0], claimed)};
 }
 
+// x, whose derivative is lost where the gradient is one number for all, as that of a sum is.
+struct LosesRepeated : autograd::Function<LosesRepeated> {
+  static Tensor forward(autograd::AutogradContext*, const Tensor& x) { return x.clone(); }
+  static Tensors backward(autograd::AutogradContext*, const Tensors& grads) {
+    return {grads[0].stride(0) == 0 ? zeros_like(grads[0]) : grads[0]};
+  }
+};
+
 }  // namespace
 
 TEST_CASE("gradcheck tells right derivatives from wrong ones") {
@@ -56,6 +64,13 @@ TEST_CASE("gradcheck finds a derivative that takes its input's memory for contig
   autograd::GradcheckOptions options;
   options.any_layout = false;
   CHECK(gradcheck(parabola<by_memory>, {x}, options));
+}
+
+TEST_CASE("gradcheck finds a derivative that goes wrong at an expanded gradient") {
+  const Tensor x = tensor({1.0, 2.0, -3.0}, kFloat64).requires_grad_();
+  const auto fn = [](const Tensors& in) { return Tensors{LosesRepeated::apply(in[0])}; };
+  CHECK_THROWS_WITH_AS(gradcheck(fn, {x}), doctest::Contains("is 0 with a gradient that is expanded, and was 0.7"),
+                       Error);
 }
 
 TEST_CASE("gradcheck of a function that asks for gradients itself") {
