@@ -164,13 +164,14 @@ Workload make_workload(const std::string& name, Size size) {
   RUSH_THROW(ValueError, "there is no net '", name, "'");
 }
 
-Training::Training(const Workload& workload, bool is_capturable) : workload_(workload) {
+Training::Training(const Workload& workload, bool is_capturable, double rate_of_adam) : workload_(workload) {
   const std::vector<Tensor> parameters = workload.net->parameters();
   if (workload.is_by_sgd) {
     const auto options = optim::SGDOptions(0.1).momentum(0.9).weight_decay(1e-4).capturable(is_capturable);
     optimizer_ = std::make_unique<optim::SGD>(parameters, options);
   } else {
-    optimizer_ = std::make_unique<optim::AdamW>(parameters, optim::AdamWOptions(1e-3).capturable(is_capturable));
+    optimizer_ =
+        std::make_unique<optim::AdamW>(parameters, optim::AdamWOptions(rate_of_adam).capturable(is_capturable));
   }
 }
 

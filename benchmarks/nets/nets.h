@@ -37,7 +37,7 @@ Workload make_workload(const std::string& name, Size size);
 class Training {
  public:
   /// `is_capturable`: the step may become a CUDA graph.
-  Training(const Workload& workload, bool is_capturable);
+  Training(const Workload& workload, bool is_capturable, double rate_of_adam = 1e-3);
 
   /// Forward, backward and a step of the optimiser. Returns the loss before it.
   Tensor operator()(const Tensor& x, const Tensor& y);

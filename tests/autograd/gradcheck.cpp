@@ -116,7 +116,7 @@ TEST_CASE("gradcheck's fast mode tells right derivatives from wrong ones by one 
   CHECK_THROWS_AS(gradcheck(by_untransposed, {row, m}, fast), Error);
   CHECK(gradcheck(by_untransposed, {row, m + m.t()}, fast));
 
-  // However many elements there are, `fn` is called for the outputs, twice per input, and twice for the other strides;
+  // However many elements there are, `fn` is called for the outputs, twice per input, and four times for other layouts;
   // once more where an observer looks at it.
   int calls = 0;
   const auto counted = [&](const Tensors& in) {

@@ -19,6 +19,10 @@ const WideSetup kWideSetups[] = {
     {"images smaller than a tile", {9, 40, 2, 2}, {48, 40, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
     {"one pixel", {2, 70, 5, 6}, {35, 70, 1, 1}, {1, 1}, {0, 0}, {1, 1}, 1},
     {"strided", {2, 17, 11, 8}, {20, 17, 3, 2}, {2, 3}, {1, 0}, {1, 1}, 1},
+    {"strided, many channels", {2, 20, 11, 8}, {80, 20, 3, 2}, {2, 3}, {1, 0}, {1, 1}, 1},
+    {"strided and dilated", {1, 18, 17, 14}, {70, 18, 3, 3}, {2, 4}, {1, 2}, {3, 2}, 1},
+    {"strided beyond the kernel", {2, 24, 9, 10}, {64, 24, 1, 2}, {3, 3}, {0, 1}, {1, 1}, 1},
+    {"strided groups", {1, 36, 5, 6, 7}, {140, 18, 3, 2, 3}, {2, 1, 2}, {1, 0, 1}, {1, 1, 1}, 2},
     {"dilated", {1, 20, 12, 11}, {70, 20, 2, 3}, {1, 1}, {2, 3}, {3, 2}, 1},
     {"groups", {2, 36, 6, 5}, {51, 12, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 3},
     {"more padding than kernel", {1, 18, 3, 4}, {17, 18, 2, 2}, {1, 1}, {3, 2}, {1, 1}, 1},
@@ -85,6 +89,26 @@ TEST_CASE("convolution of many channels: exact in every layout and dtype") {
     const Tensor one = ones({}, kFloat64).expand(shape.sizes());
     const Tensors of_sum = results(s, x, w, b, one), of_ones = results(s, x, w, b, ones(shape.sizes(), kFloat64));
     for (size_t i = 0; i < of_sum.size(); ++i) CHECK(of_sum[i].equal(of_ones[i]));
+  }
+}
+
+TEST_CASE("transposed convolution of many channels: exact, with a bias where no tap reaches") {
+  manual_seed(8);
+  struct Transposed {
+    int64_t kernel, stride, padding, output_padding, groups;
+  };
+  for (const auto& [kernel, stride, padding, output_padding, groups] :
+       {Transposed{3, 2, 1, 1, 1}, Transposed{4, 2, 1, 0, 1}, Transposed{2, 3, 0, 2, 1}, Transposed{3, 1, 2, 0, 2}}) {
+    CAPTURE(kernel);
+    CAPTURE(stride);
+    const Tensor x = whole({2, 128, 5, 6}), w = whole({128, 20, kernel, kernel}), b = whole({20 * groups});
+    const auto run = [&](ScalarType dtype, MemoryFormat format) {
+      return conv_transpose2d(x.to(dtype).contiguous(format), w.to(dtype), b.to(dtype), stride, padding, output_padding,
+                              groups);
+    };
+    const Tensor wanted = view_as_real(run(kComplex128, MemoryFormat::Contiguous)).select(-1, 0);
+    CHECK(run(kFloat64, MemoryFormat::Contiguous).equal(wanted));
+    CHECK(run(kFloat32, MemoryFormat::ChannelsLast).to(kFloat64).equal(wanted));
   }
 }
 
