@@ -36,7 +36,7 @@ DeviceErrorRecord* record_of(int device) {
 }  // namespace
 
 // With unified addressing, which every 64-bit platform has, the device knows the record by the host's address.
-DeviceCheck device_check(const char* op) { return {record_of(thread_state.device), op}; }
+DeviceCheck device_check(const char* op, const char* problem) { return {record_of(thread_state.device), op, problem}; }
 
 void throw_device_errors(int device) {
   DeviceErrorRecord* record = records()[static_cast<size_t>(device)].load(std::memory_order_acquire);
@@ -44,6 +44,9 @@ void throw_device_errors(int device) {
   const DeviceErrorRecord found = *record;
   record->ready = 0;
   std::atomic_ref(record->claimed).store(0, std::memory_order_release);
+  if (found.problem) {
+    RUSH_THROW(ValueError, found.op, ": ", found.problem, " (found by a kernel on cuda:", device, ")");
+  }
   RUSH_THROW(IndexError, found.op, ": index out of range in self: index ", found.value, " is out of bounds for size ",
              found.bound, " (found by a kernel on cuda:", device, ")");
 }

@@ -74,6 +74,12 @@ TEST_CASE("a replay does what the calls did" * doctest::skip(nothing_is_cached()
   const Tensor image = randn({2, 3, 16, 16}, on_gpu()), kernel = randn({4, 3, 3, 3}, on_gpu());
   check_replays(image, [&](const Tensor& t) { return F::max_pool2d(conv2d(t, kernel), F::MaxPool2dFuncOptions(2)); });
   check_replays(image, [](const Tensor& t) { return upsample_bicubic2d(t, {24, 40}, false); });
+  // What checks its numbers does not wait for the answer.
+  check_replays(x, [](const Tensor& t) {
+    const Tensor n = (t * 100).to(kInt64);
+    return div(n, n % 7 + 1, "floor") + fmod(n, 5);
+  });
+  check_replays(x, [](const Tensor& t) { return F::binary_cross_entropy(t.sigmoid(), t.sigmoid().round()); });
   const Tensor grid = rand({2, 5, 7, 2}, on_gpu()) * 2 - 1;
   check_replays(image, [&](const Tensor& t) {
     const Tensor leaf = t.detach().requires_grad_();
@@ -88,6 +94,10 @@ TEST_CASE("kernels find errors in a replay too" * doctest::skip(nothing_is_cache
   captured(full({4}, 10, on_gpu(kInt64)));
   CHECK_THROWS_AS(cuda::synchronize(), IndexError);
   CHECK(captured(full({4}, 8, on_gpu(kInt64))).sum().item<float>() == 32);
+  Captured divided(ones({4}, on_gpu(kInt64)), [](const Tensor& n) { return remainder(9, n); });
+  CHECK(divided(full({4}, 4, on_gpu(kInt64))).sum().item<int64_t>() == 4);
+  divided(zeros({4}, on_gpu(kInt64)));
+  CHECK_THROWS_WITH_AS(cuda::synchronize(), doctest::Contains("remainder: an integer is divided by 0"), ValueError);
 }
 
 TEST_CASE("random numbers in a graph are those of the same calls outside" * doctest::skip(nothing_is_cached())) {
@@ -97,7 +107,8 @@ TEST_CASE("random numbers in a graph are those of the same calls outside" * doct
       [](const Tensor& t) { return dropout(t.sin() * 2, 0.3, true); },  // after memory was freed
       [](const Tensor& t) { return dropout(randn_like(t), 0.5, true) + rand_like(t); },
       [](const Tensor& t) { return t + randperm(1000, on_gpu(kInt64)) + randint(0, 9, {1000}, on_gpu(kInt64)); },
-      [](const Tensor& t) { return empty_like(t).exponential_(2).bernoulli_(0.4); },
+      [](const Tensor& t) { return empty_like(t).exponential_(2).bernoulli_(0.4) + bernoulli(t * 0.3); },
+      [](const Tensor& t) { return t + multinomial(t, 1000, true) + multinomial(t, 1000, false); },
       [](const Tensor& t) {  // draws again in the backward pass what it drew before
         const Tensor leaf = t.detach().requires_grad_();
         const Tensor y = autograd::checkpoint(

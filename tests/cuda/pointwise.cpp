@@ -210,9 +210,12 @@ TEST_CASE("16-bit operands repeat along any dimensions" * doctest::skip(!cuda::i
 }
 
 TEST_CASE("an integer is not divided by 0 on the GPU" * doctest::skip(!cuda::is_available())) {
-  const Tensor x = ones({4}, kInt64).cuda();
-  CHECK_THROWS_AS(remainder(x, zeros({4}, kInt64).cuda()), ValueError);
-  CHECK_THROWS_AS(remainder(x, 0), ValueError);
+  const Tensor x = ones({300}, kInt64).cuda(), divisors = arange(300, kInt64).cuda() - 299;
+  const Tensor rest = remainder(x, divisors);  // the last is 0, which the kernel finds
+  CHECK_THROWS_WITH_AS(rest.cpu(), "remainder: an integer is divided by 0 (found by a kernel on cuda:0)", ValueError);
+  CHECK(rest.cpu()[298].item<int64_t>() == 0);
+  CHECK_THROWS_AS(div(x, divisors.flip({0}).unsqueeze(1), "floor").cpu(), ValueError);
+  CHECK_THROWS_AS(remainder(x, 0), ValueError);  // a number is looked at before the launch
 }
 
 TEST_CASE("loops of many dimensions are taken apart" * doctest::skip(!cuda::is_available())) {

@@ -101,6 +101,10 @@ TEST_CASE("orders, samples and dropout" * doctest::skip(!cuda::is_available())) 
     const Tensor x = numbers({33, 67}, dtype, -1, 1);
     twice([&](Device device) { return dropout(x.to(device), 0.3, true); });
   }
-  CHECK_THROWS_AS(multinomial(zeros({4}).cuda(), 1), ValueError);
-  CHECK_THROWS_AS(bernoulli(full({4}, 1.5).cuda()), ValueError);
+  CHECK_THROWS_WITH_AS(multinomial(zeros({4}).cuda(), 1).cpu(),
+                       doctest::Contains("multinomial: invalid multinomial distribution"), ValueError);
+  CHECK_THROWS_WITH_AS(multinomial(tensor({1.0, NAN}).cuda(), 1).cpu(),
+                       doctest::Contains("multinomial: probability tensor contains"), ValueError);
+  CHECK_THROWS_WITH_AS(bernoulli(full({4}, 1.5).cuda()).cpu(), doctest::Contains("probabilities in [0, 1]"),
+                       ValueError);
 }

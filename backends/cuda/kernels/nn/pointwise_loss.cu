@@ -65,8 +65,8 @@ struct UnitIntervalCheck {
   template <class T>
   static void run(const Tensor& input) {
     const Tensor dense = native::contiguous(input);
-    RUSH_CHECK_VALUE(!found_any("binary_cross_entropy", dense.numel(), OutsideUnitInterval<T>{dense.data_ptr<T>()}),
-                     "binary_cross_entropy: all elements of input should be between 0 and 1");
+    report_if_any("binary_cross_entropy", "all elements of input should be between 0 and 1", dense.numel(),
+                  OutsideUnitInterval<T>{dense.data_ptr<T>()});
   }
 };
 

@@ -16,20 +16,23 @@ struct IsZero {
   __device__ bool operator()(int64_t i) const { return data[i] == 0; }
 };
 
-struct DivisorHasZero {
+// Of a number on the CPU it throws before anything is written; what the GPU finds is thrown later.
+struct CheckDivisor {
   template <class T>
-  static bool run(const Tensor& divisor, const char* op) {
-    if (divisor.is_cpu()) return *divisor.data_ptr<T>() == 0;
+  static void run(const Tensor& divisor, const char* op) {
+    static constexpr const char* kProblem = "an integer is divided by 0";
+    if (divisor.is_cpu()) {
+      RUSH_CHECK_VALUE(*divisor.data_ptr<T>() != 0, op, ": ", kProblem);
+      return;
+    }
     const Tensor dense = native::contiguous(divisor);
-    return found_any(op, dense.numel(), IsZero<T>{dense.data_ptr<T>()});
+    report_if_any(op, kProblem, dense.numel(), IsZero<T>{dense.data_ptr<T>()});
   }
 };
 
-// Throws before anything is written.
 void check_divisor(TensorIterator& it) {
   if (!is_integral(it.common_dtype(), false) || it.numel() == 0) return;
-  const bool zero = pick<DivisorHasZero>(IntegerTypes(), it.common_dtype(), it.op())(it.operand(2).tensor, it.op());
-  RUSH_CHECK_VALUE(!zero, it.op(), ": an integer is divided by 0");
+  pick<CheckDivisor>(IntegerTypes(), it.common_dtype(), it.op())(it.operand(2).tensor, it.op());
 }
 
 template <class F>

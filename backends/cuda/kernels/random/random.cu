@@ -44,8 +44,7 @@ struct BernoulliTensorLoop {
   template <class T, class P>
   static void draw_by(const Tensor& out, const Tensor& p, const PhiloxState& reserved) {
     const P* each = p.data_ptr<P>();
-    RUSH_CHECK_VALUE(!found_any("bernoulli_", p.numel(), NoProbability<P>{each}),
-                     "bernoulli_: expected probabilities in [0, 1]");
+    report_if_any("bernoulli_", "expected probabilities in [0, 1]", p.numel(), NoProbability<P>{each});
     const int64_t n = out.numel();
     for_each_index("bernoulli_", (n + 3) / 4, DrawByProbability<T, P>{out.data_ptr<T>(), each, n, reserved});
   }

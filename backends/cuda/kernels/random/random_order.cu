@@ -132,11 +132,10 @@ struct MultinomialLoop {
     const int64_t rows = weights.size(0), n = weights.size(1), samples = out.size(1);
     const T* weight = weights.data_ptr<T>();
     const int64_t needed = replacement ? 1 : samples;
-    RUSH_CHECK_VALUE(!found_any("multinomial", rows * n, NoWeight<T>{weight}),
-                     "multinomial: probability tensor contains either `inf`, `nan` or element < 0");
-    RUSH_CHECK_VALUE(!found_any("multinomial", rows, TooFewWeights<T>{weight, n, needed}),
-                     "multinomial: invalid multinomial distribution: ", needed,
-                     " samples need as many weights above zero");
+    report_if_any("multinomial", "probability tensor contains either `inf`, `nan` or element < 0", rows * n,
+                  NoWeight<T>{weight});
+    report_if_any("multinomial", "invalid multinomial distribution: a row has too few weights above zero", rows,
+                  TooFewWeights<T>{weight, n, needed});
     if (out.numel() == 0) return;
     if (replacement) {
       const Scratch sums(static_cast<size_t>(rows * n) * sizeof(double));

@@ -1,5 +1,6 @@
-// Questions about a tensor's values that must be answered before an operator goes on.
+// Questions about a tensor's numbers.
 #pragma once
+#include "backends/cuda/device_assert.h"
 #include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/memory/scratch.h"
@@ -15,8 +16,7 @@ struct MarkIfFound {
   }
 };
 
-// Whether predicate(i) is true for some i in [0, n). Waits for the device: for arguments that are rarely checked, or
-// where a wrong one must not be written at all.
+// Whether predicate(i) is true for some i in [0, n). Waits for the device.
 template <class Predicate>
 bool found_any(const char* op, int64_t n, const Predicate& predicate) {
   if (n == 0) return false;
@@ -29,6 +29,20 @@ bool found_any(const char* op, int64_t n, const Predicate& predicate) {
   RUSH_CUDA_CHECK(cudaMemcpyAsync(&found, scratch.data(), sizeof(int), cudaMemcpyDeviceToHost, stream));
   synchronize_current_stream();
   return found != 0;
+}
+
+template <class Predicate>
+struct ReportIfAny {
+  Predicate predicate;
+  DeviceCheck check;
+  __device__ void operator()(int64_t i) const { (void)RUSH_DEVICE_CHECK(!predicate(i), check, 0, 0); }
+};
+
+// Leaves the ValueError "op: problem" for whoever next waits for the device if predicate(i) is true for some i in
+// [0, n): see Note [Errors found inside a kernel]. It does not wait itself, so a graph can capture it.
+template <class Predicate>
+void report_if_any(const char* op, const char* problem, int64_t n, const Predicate& predicate) {
+  if (n > 0) for_each_index(op, n, ReportIfAny<Predicate>{predicate, device_check(op, problem)});
 }
 
 }  // namespace rush::cuda
