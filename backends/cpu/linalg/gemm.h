@@ -100,6 +100,11 @@ constexpr int64_t packed_columns_size(int64_t columns, int64_t depth) {
   using Shape = TileShape<Math>;
   return (columns + Shape::NR - 1) / Shape::NR * Shape::NR * depth * Shape::planes;
 }
+// How many vectors a panel of `columns` <= NR columns takes.
+template <class Math>
+constexpr int64_t panel_vectors(int64_t columns) {
+  return (columns + TileShape<Math>::width - 1) / TileShape<Math>::width;
+}
 
 // The size of the blocks if `count` is split evenly into the fewest blocks of at most `most`, rounded up to a multiple
 // of `unit`.

@@ -123,12 +123,6 @@ void pack_rows(const LaneSource<Math>& a, int64_t row, int64_t rows, int64_t dep
   }
 }
 
-// How many vectors a panel of `columns` <= NR columns takes.
-template <class Math>
-int64_t panel_vectors(int64_t columns) {
-  return (columns + TileShape<Math>::width - 1) / TileShape<Math>::width;
-}
-
 // A row-major B is packed 16 depths at a time for all panels, so that its rows are read contiguously. Panel by panel,
 // it would be read with the stride of a row, which no hardware prefetcher follows.
 template <class Math>

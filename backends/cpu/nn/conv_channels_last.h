@@ -79,6 +79,12 @@ class PixelImages {
   Tensor tensor_;
 };
 
+inline int64_t pixel_count(const ConvSizes& s) { return s.batch * volume_of(s.output); }
+// Of the tables of positions, in bytes.
+inline int64_t table_bytes(const ConvSizes& s) {
+  return (pixel_count(s) + s.depth()) * static_cast<int64_t>(sizeof(int64_t));
+}
+
 // Where the kernel's first tap lies for each pixel of the output, from the first image on.
 template <class Math>
 void pixel_positions(const ConvSizes& s, const PixelImages<Math>& images, int64_t* to) {
@@ -152,7 +158,7 @@ class ChannelsLastConvolution {
     return std::is_floating_point_v<Math> && s.out_channels >= Shape::width && s.depth() >= 64;
   }
   static int64_t scratch(const ConvSizes& s) {
-    return s.groups * packed_columns_size<Math>(s.out_channels, s.depth()) * static_cast<int64_t>(sizeof(Math));
+    return PackedPanels<Math>::bytes(s.groups, s.out_channels, s.depth()) + table_bytes(s);
   }
 
   ChannelsLastConvolution(const ConvSizes& sizes, const PixelImages<Math>& images, const WeightMatrix<T>& weight,
@@ -162,11 +168,10 @@ class ChannelsLastConvolution {
         output_(output),
         bias_(bias),
         is_dense_(pixel_step(output) == 1),
-        pixels_(sizes.batch * volume_of(sizes.output)),
-        panels_((sizes.out_channels + Shape::NR - 1) / Shape::NR),
+        pixels_(pixel_count(sizes)),
         taps_(sizes.depth()),
         positions_(pixels_),
-        packed_weight_(sizes.groups * panels_ * Shape::NR * sizes.depth()) {
+        weight_(sizes.groups, sizes.out_channels, sizes.depth()) {
     tap_positions(s_, images_, weight.order, taps_.data());
     pixel_positions(s_, images_, positions_.data());
     pack_weight(weight);
@@ -175,11 +180,12 @@ class ChannelsLastConvolution {
   // A task is one panel of columns for a block of pixels, whose images stay in the L2 cache.
   void run() const {
     const int64_t block = std::clamp<int64_t>(kBlockNumbers / s_.in_channels, Shape::MR, 1024);
-    const int64_t blocks = (pixels_ + block - 1) / block, tasks = s_.groups * blocks * panels_;
+    const int64_t blocks = (pixels_ + block - 1) / block, panels = weight_.count();
     const int64_t work = std::min(block, pixels_) * Shape::NR * s_.depth();
-    parallel_for(0, tasks, std::max<int64_t>(1, (int64_t(1) << 20) / work), [&](int64_t begin, int64_t end) {
+    const int64_t grain = std::max<int64_t>(1, (int64_t(1) << 20) / work);
+    parallel_for(0, s_.groups * blocks * panels, grain, [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
-        const int64_t panel = t % panels_, first = t / panels_ % blocks * block, group = t / panels_ / blocks;
+        const int64_t panel = t % panels, first = t / panels % blocks * block, group = t / panels / blocks;
         multiply_block(group, panel, first, std::min(block, pixels_ - first));
       }
     });
@@ -188,27 +194,20 @@ class ChannelsLastConvolution {
  private:
   static constexpr int64_t kBlockNumbers = int64_t(1) << 17;
 
-  int64_t lanes_of(int64_t panel) const { return std::min(Shape::NR, s_.out_channels - panel * Shape::NR); }
-  static int64_t vectors_for(int64_t lanes) { return (lanes + Shape::width - 1) / Shape::width; }
-  Math* packed(int64_t group, int64_t panel) const {
-    return packed_weight_.data() + (group * panels_ + panel) * Shape::NR * s_.depth();
-  }
-
   void pack_weight(const WeightMatrix<T>& weight) const {
-    const int64_t work = Shape::NR * s_.depth();
-    parallel_for(0, s_.groups * panels_, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+    const int64_t panels = weight_.count(), grain = std::max<int64_t>(1, kGrain / (Shape::NR * s_.depth()));
+    parallel_for(0, s_.groups * panels, grain, [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
-        const int64_t group = t / panels_, panel = t % panels_, lanes = lanes_of(panel);
+        const int64_t group = t / panels;
         const ImageSource<T> columns(weight.data + group * weight.group_step, weight.columns, weight.depths);
-        columns.pack(columns, panel * Shape::NR, lanes, 0, s_.depth(), vectors_for(lanes) * Shape::width,
-                     packed(group, panel));
+        weight_.pack(columns, group, t % panels, 0, s_.depth());
       }
     });
   }
 
   void multiply_block(int64_t group, int64_t panel, int64_t first, int64_t count) const {
     alignas(kVectorBytes) Math sums[Shape::MR * Shape::NR], bias[Shape::NR] = {};
-    const int64_t lanes = lanes_of(panel), vectors = vectors_for(lanes);
+    const int64_t lanes = weight_.lanes(panel);
     const int64_t channel = group * s_.out_channels + panel * Shape::NR, step = even_step(count, Shape::MR, 1);
     if (bias_.defined()) {
       const T* from = bias_.data_ptr<T>() + channel * bias_.stride(0);
@@ -219,8 +218,8 @@ class ChannelsLastConvolution {
       const Math* rows[Shape::MR];
       const int64_t height = std::min(step, first + count - p);
       for (int64_t i = 0; i < height; ++i) rows[i] = images + positions_[p + i];
-      multiply_gathered<Math>(height, s_.depth(), {rows, taps_.data()},
-                              {packed(group, panel), vectors * Shape::width, vectors}, false, sums, Shape::NR);
+      multiply_gathered<Math>(height, s_.depth(), {rows, taps_.data()}, weight_.vectors(group, panel), false, sums,
+                              Shape::NR);
       store(p, height, channel, lanes, sums, bias);
     }
   }
@@ -267,9 +266,9 @@ class ChannelsLastConvolution {
   Volumes<T> output_;
   const Tensor& bias_;
   bool is_dense_;
-  int64_t pixels_, panels_;
+  int64_t pixels_;
   Scratch<int64_t> taps_, positions_;
-  Scratch<Math> packed_weight_;
+  PackedPanels<Math> weight_;
 };
 
 // weight = the gradient by the weight, for the gradient `output` of a convolution of images.
@@ -282,19 +281,17 @@ class ChannelsLastWeightGradient {
   static bool serves(const ConvSizes& s) { return std::is_floating_point_v<Math> && s.out_channels >= Shape::width; }
   // The packed gradient and the sums.
   static int64_t scratch(const ConvSizes& s) {
-    const int64_t rows = s.batch * volume_of(s.output) + s.depth();
-    return s.groups * packed_columns_size<Math>(s.out_channels, rows) * static_cast<int64_t>(sizeof(Math));
+    return PackedPanels<Math>::bytes(s.groups, s.out_channels, pixel_count(s) + s.depth()) + table_bytes(s);
   }
   ChannelsLastWeightGradient(const ConvSizes& sizes, const PixelImages<Math>& images, const Tensor& output)
       : s_(sizes),
         images_(images),
-        pixels_(sizes.batch * volume_of(sizes.output)),
-        panels_((sizes.out_channels + Shape::NR - 1) / Shape::NR),
+        pixels_(pixel_count(sizes)),
         taps_(sizes.depth()),
         positions_(pixels_),
-        packed_(sizes.groups * panels_ * Shape::NR * pixels_),
-        sums_(rush::detail::empty_contiguous({sizes.groups, sizes.depth(), panels_ * Shape::NR}, scalar_type_of<Math>,
-                                             output.device())) {
+        grad_(sizes.groups, sizes.out_channels, pixels_),
+        sums_(rush::detail::empty_contiguous({sizes.groups, sizes.depth(), grad_.count() * Shape::NR},
+                                             scalar_type_of<Math>, output.device())) {
     tap_positions(s_, images_, TapOrder::ByTap, taps_.data());
     pixel_positions(s_, images_, positions_.data());
     pack(output);
@@ -305,53 +302,45 @@ class ChannelsLastWeightGradient {
     const int64_t work = step * Shape::NR * pixels_;
     // Of so many pixels the packed gradient stays in the L1 cache, and the image in L2, for all tiles of a panel.
     const int64_t chunk = std::clamp<int64_t>(kChunkNumbers / s_.in_channels, 128, 512);
-    parallel_for(0, s_.groups * panels_ * tiles, std::max<int64_t>(1, (int64_t(1) << 20) / work),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t first = 0; first < pixels_; first += chunk) {
-                     for (int64_t t = begin; t < end; ++t) {
-                       const int64_t k = t % tiles * step;
-                       add_pixels(t / tiles / panels_, t / tiles % panels_, k, std::min(step, s_.depth() - k), first,
-                                  std::min(chunk, pixels_ - first));
-                     }
-                   }
-                 });
+    const int64_t panels = grad_.count(), grain = std::max<int64_t>(1, (int64_t(1) << 20) / work);
+    parallel_for(0, s_.groups * panels * tiles, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t first = 0; first < pixels_; first += chunk) {
+        for (int64_t t = begin; t < end; ++t) {
+          const int64_t k = t % tiles * step;
+          add_pixels(t / tiles / panels, t / tiles % panels, k, std::min(step, s_.depth() - k), first,
+                     std::min(chunk, pixels_ - first));
+        }
+      }
+    });
     store(weight);
   }
 
  private:
   static constexpr int64_t kChunkNumbers = int64_t(1) << 16;
 
-  int64_t lanes_of(int64_t panel) const { return std::min(Shape::NR, s_.out_channels - panel * Shape::NR); }
-  static int64_t vectors_for(int64_t lanes) { return (lanes + Shape::width - 1) / Shape::width; }
-  Math* packed(int64_t group, int64_t panel) const {
-    return packed_.data() + (group * panels_ + panel) * Shape::NR * pixels_;
-  }
-
   void pack(const Tensor& output) const {
     const Volumes<T> grad(output);
-    const int64_t pixels = volume_of(s_.output), tasks = s_.groups * panels_ * s_.batch;
+    const int64_t pixels = volume_of(s_.output), tasks = s_.groups * grad_.count() * s_.batch;
     parallel_for(0, tasks, std::max<int64_t>(1, kGrain / (Shape::NR * pixels)), [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
-        const int64_t n = t % s_.batch, panel = t / s_.batch % panels_, group = t / s_.batch / panels_;
-        const int64_t lanes = lanes_of(panel), width = vectors_for(lanes) * Shape::width;
+        const int64_t n = t % s_.batch, panel = t / s_.batch % grad_.count(), group = t / s_.batch / grad_.count();
         const MatrixSource<T> columns(grad.row(n, group * s_.out_channels, 0, 0), grad.stride[1], pixel_step(output));
-        columns.pack(columns, panel * Shape::NR, lanes, 0, pixels, width, packed(group, panel) + n * pixels * width);
+        grad_.pack(columns, group, panel, n * pixels, pixels);
       }
     });
   }
 
   void add_pixels(int64_t group, int64_t panel, int64_t k, int64_t height, int64_t first, int64_t count) const {
     const Math* rows[Shape::MR];
-    const int64_t vectors = vectors_for(lanes_of(panel)), columns = panels_ * Shape::NR;
+    const int64_t columns = grad_.count() * Shape::NR;
     for (int64_t i = 0; i < height; ++i) rows[i] = images_.data() + group * s_.in_channels + taps_[k + i];
     Math* sums = sums_.data_ptr<Math>() + (group * s_.depth() + k) * columns + panel * Shape::NR;
-    const int64_t width = vectors * Shape::width;
-    multiply_gathered<Math>(height, count, {rows, positions_.data() + first},
-                            {packed(group, panel) + first * width, width, vectors}, first > 0, sums, columns);
+    multiply_gathered<Math>(height, count, {rows, positions_.data() + first}, grad_.vectors(group, panel, first),
+                            first > 0, sums, columns);
   }
 
   void store(const Tensor& weight) const {
-    const int64_t columns = panels_ * Shape::NR, taps = s_.in_channels * columns;
+    const int64_t columns = grad_.count() * Shape::NR, taps = s_.in_channels * columns;
     for (int64_t g = 0; g < s_.groups; ++g) {
       DimVector sizes(weight.sizes());
       sizes[0] = s_.out_channels;
@@ -366,9 +355,9 @@ class ChannelsLastWeightGradient {
 
   const ConvSizes& s_;
   const PixelImages<Math>& images_;
-  int64_t pixels_, panels_;
+  int64_t pixels_;
   Scratch<int64_t> taps_, positions_;
-  Scratch<Math> packed_;
+  PackedPanels<Math> grad_;
   Tensor sums_;
 };
 
