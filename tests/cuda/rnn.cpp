@@ -185,6 +185,36 @@ TEST_CASE("cuda: RNN, GRU and LSTM of all kinds" * doctest::skip(!cuda::is_avail
   check_module(LSTM(kInput, kHidden), kUnbatched);
 }
 
+TEST_CASE("cuda: recurrent layers of few units, where TF32 is allowed" * doctest::skip(!cuda::is_available())) {
+  // Closer than TF32 comes, which is what the other layers take here.
+  constexpr Precision kFewUnits = {kFloat32, 1e-4, 1e-4}, kTF32 = {kFloat32, 2e-2, 2e-2};
+  manual_seed(13);
+  for (const int64_t layers : {1, 2}) {
+    for (const bool both : {false, true}) {
+      const auto configured = [&](auto options) { return options.num_layers(layers).bidirectional(both); };
+      check_module(RNN(configured(RNNOptions(kInput, kHidden))), kPadded, kFewUnits);
+      check_module(RNN(configured(RNNOptions(kInput, 17).nonlinearity(kReLU))), kPadded, kFewUnits);
+      check_module(GRU(configured(GRUOptions(kInput, kHidden))), kStateless, kFewUnits);
+      check_module(LSTM(configured(LSTMOptions(kInput, 40))), kPadded, kFewUnits);
+      check_module(LSTM(configured(LSTMOptions(kInput, 40))), kPacked, kTF32);
+      check_module(LSTM(configured(LSTMOptions(kInput, kHidden).bias(false))), kPadded, kTF32);
+      check_module(GRU(configured(GRUOptions(kInput, 129))), kPadded, kTF32);
+    }
+  }
+  if (!has_cudnn_rnn(kFloat32)) return;
+  // The backward pass is the forward pass's, whatever is allowed by then.
+  GRU gru(kInput, kHidden);
+  gru->to(kCUDA);
+  const Tensor x = gpu_sequence().requires_grad_();
+  const auto slope = [&](bool forbid) {
+    const Tensor loss = std::get<0>(gru(x)).square().sum();
+    std::optional<FullPrecision> precision;
+    if (forbid) precision.emplace();
+    return autograd::grad({loss}, {x})[0];
+  };
+  CHECK(slope(true).equal(slope(false)));
+}
+
 TEST_CASE("cuda: recurrent layers in other dtypes, and without cuDNN" * doctest::skip(!cuda::is_available())) {
   const FullPrecision precision;
   manual_seed(12);

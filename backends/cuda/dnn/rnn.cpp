@@ -41,12 +41,22 @@ cudnnMathType_t math_type(ScalarType dtype) {
   return dtype == kFloat32 && !globalContext().allowTF32CuDNN() ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
 }
 
+// Whether cuDNN may take its algorithm for few units, which keeps the weights in registers and takes all steps in one
+// launch, where the standard one launches several kernels a step. Its tanh is off by some 1e-6, less than TF32 is: it
+// is not for those who want the precision of float32 (though PyTorch takes it for them, too).
+bool may_round(ScalarType dtype) {
+  return dtype == kFloat16 || (dtype == kFloat32 && globalContext().allowTF32CuDNN());
+}
+
 // The descriptors that all calls on one problem share.
 class RnnCall {
  public:
-  RnnCall(const RecurrentLayers& layers, const RecurrentInput& input)
+  // `rounds`: whether the algorithm for few units may be taken.
+  RnnCall(const RecurrentLayers& layers, const RecurrentInput& input, bool rounds)
       : layers_(layers), dtype_(input.data.scalar_type()), device_(input.data.device()), batch_(input.batch()) {
-    describe_layers();
+    for_few_units_ = rounds && suits_few_units(!input.batch_sizes.empty()) &&
+                     describe_layers(CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H) == CUDNN_STATUS_SUCCESS;
+    if (!for_few_units_) RUSH_CUDA_CHECK(describe_layers(CUDNN_RNN_ALGO_STANDARD));
     describe_sequences(input);
   }
 
@@ -62,6 +72,7 @@ class RnnCall {
   TemporaryBytes temporary_bytes(cudnnForwardMode_t mode) const {
     TemporaryBytes bytes;
     RUSH_CUDA_CHECK(cudnnGetRNNTempSpaceSizes(dnn_.handle(), rnn_, mode, x_, &bytes.workspace, &bytes.reserve));
+    if (for_few_units_) ++bytes.reserve;  // cuDNN's sizes are even: this tells the backward pass who wrote it
     return bytes;
   }
 
@@ -107,16 +118,23 @@ class RnnCall {
     const void *matrix, *bias;
   };
 
-  void describe_layers() {
+  // PyTorch's limits. cuDNN itself refuses some problems within them, such as layers without biases.
+  bool suits_few_units(bool packed) const {
+    const int64_t most_units = layers_.gates() > 1 ? 128 : 256;
+    return !packed && layers_.projection == 0 && layers_.hidden_size <= most_units;
+  }
+
+  cudnnStatus_t describe_layers(cudnnRNNAlgo_t algorithm) {
     RUSH_CUDA_CHECK(cudnnSetDropoutDescriptor(dropout_, dnn_.handle(), 0, nullptr, 0, 0));
     const cudnnDataType_t type = dnn_type(dtype_);
-    RUSH_CUDA_CHECK(
-        cudnnSetRNNDescriptor_v8(rnn_, CUDNN_RNN_ALGO_STANDARD, static_cast<cudnnRNNMode_t>(layers_.mode),
-                                 layers_.biases ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_NO_BIAS,
-                                 layers_.bidirectional ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
-                                 type, dtype_ == kFloat64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT, math_type(dtype_),
-                                 as_int(layers_.input_size), as_int(layers_.hidden_size), as_int(layers_.output_size()),
-                                 as_int(layers_.layers), dropout_, CUDNN_RNN_PADDED_IO_DISABLED));
+    const bool in_float = dtype_ == kFloat32 && algorithm != CUDNN_RNN_ALGO_STANDARD;
+    return cudnnSetRNNDescriptor_v8(rnn_, algorithm, static_cast<cudnnRNNMode_t>(layers_.mode),
+                                    layers_.biases ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_NO_BIAS,
+                                    layers_.bidirectional ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
+                                    CUDNN_LINEAR_INPUT, type, dtype_ == kFloat64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT,
+                                    in_float ? CUDNN_FMA_MATH : math_type(dtype_), as_int(layers_.input_size),
+                                    as_int(layers_.hidden_size), as_int(layers_.output_size()), as_int(layers_.layers),
+                                    dropout_, CUDNN_RNN_PADDED_IO_DISABLED);
   }
 
   void describe_sequences(const RecurrentInput& input) {
@@ -162,6 +180,7 @@ class RnnCall {
   ScalarType dtype_;
   Device device_;
   int64_t batch_;
+  bool for_few_units_ = false;
   Dnn dnn_;
   DropoutDescriptor dropout_;
   RnnDescriptor rnn_;
@@ -191,7 +210,7 @@ void dnn_rnn(RecurrentOutput& out, const RecurrentLayers& layers, const Recurren
   RUSH_CHECK_NOT_IMPLEMENTED(acceptable, "_cudnn_rnn: cuDNN is switched off, or does not compute with ",
                              given.data.scalar_type());
   const RecurrentInput in = row_major(given);
-  const RnnCall call(layers, in);
+  const RnnCall call(layers, in, may_round(in.data.scalar_type()));
   out.weights = call.weight_buffer();
   std::vector<Tensor> views = call.views_of(out.weights, weights);
   for (size_t i = 0; i < views.size(); ++i) native::copy_(views[i], weights[i], false);
@@ -213,7 +232,7 @@ void dnn_rnn_backward(RecurrentGradients& grads, const RecurrentLayers& layers, 
                       TensorList weights, const RecurrentOutput& output, const RecurrentOutput& grad,
                       bool weights_too) {
   const RecurrentInput in = row_major(given);
-  const RnnCall call(layers, in);
+  const RnnCall call(layers, in, output.reserve.nbytes() % 2 == 1);
   const size_t weight_bytes = call.weight_bytes();
   const auto [workspace_bytes, reserve_bytes] = call.temporary_bytes(CUDNN_FWD_MODE_TRAINING);
   RUSH_CHECK_VALUE(static_cast<size_t>(output.weights.nbytes()) >= weight_bytes &&
