@@ -38,8 +38,8 @@ struct ReportIfAny {
   __device__ void operator()(int64_t i) const { (void)RUSH_DEVICE_CHECK(!predicate(i), check, 0, 0); }
 };
 
-// Leaves the ValueError "op: problem" for whoever next waits for the device if predicate(i) is true for some i in
-// [0, n): see Note [Errors found inside a kernel]. It does not wait itself, so a graph can capture it.
+// Leaves the ValueError "op: problem" for the next call that waits for the device, if predicate(i) is true for some i
+// in [0, n): see Note [Errors found inside a kernel]. It does not wait itself, so a graph can capture it.
 template <class Predicate>
 void report_if_any(const char* op, const char* problem, int64_t n, const Predicate& predicate) {
   if (n > 0) for_each_index(op, n, ReportIfAny<Predicate>{predicate, device_check(op, problem)});
