@@ -42,9 +42,8 @@ Tensor fit_to_output(Tensor grad, const GradMetadata& expected, const Node& node
   return grad;
 }
 
-// Where a node runs. While a graph is captured, leaves' gradients are added on the caller's stream: an accumulator
-// that an earlier forward pass has left alive knows a stream that takes no part in the capture. `capturing` is no queue
-// otherwise.
+// Where a node runs. While a graph is captured, and `capturing` is a queue, leaves' gradients are added there: an
+// accumulator that an earlier forward pass has left alive knows a stream that takes no part in the capture.
 const Stream& stream_for(const Node& node, const Stream& capturing) {
   const bool moves = RUSH_UNLIKELY(capturing.is_queue()) && node.stream().device == capturing.device;
   return moves && dynamic_cast<const AccumulateGrad*>(&node) ? capturing : node.stream();
@@ -84,6 +83,7 @@ BackwardPass::BackwardPass(const std::vector<Edge>& inputs, const BackwardOption
       capturing_(graphs::capturing_stream()) {
   if (options.accumulate) return;
   for (size_t i = 0; i < inputs.size(); ++i) captures_[inputs[i].node.get()].push_back(i);
+  if (!options.ends_at_inputs) leading_ = nodes_leading_to(inputs, inputs);
 }
 
 void BackwardPass::deliver(const Edge& edge, Tensor grad, const Node* maker, ReadyNodes& ready) {
@@ -120,10 +120,7 @@ bool BackwardPass::capture(Node& node, const Tensors& grads) {
   const auto found = captures_.find(&node);
   if (found == captures_.end()) return options_.accumulate || !dynamic_cast<AccumulateGrad*>(&node);
   for (size_t i : found->second) captured_[i] = grads[inputs_[i].slot];
-  if (options_.ends_at_inputs) return false;
-  const auto& edges = node.next_edges();
-  const auto leading = nodes_leading_to({edges.begin(), edges.end()}, inputs_);
-  return std::ranges::any_of(edges, [&](const Edge& edge) { return leading.contains(edge.node.get()); });
+  return std::ranges::any_of(node.next_edges(), [&](const Edge& edge) { return leading_.contains(edge.node.get()); });
 }
 
 Tensors BackwardPass::finish() {

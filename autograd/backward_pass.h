@@ -40,6 +40,7 @@ class BackwardPass {
   const BackwardOptions options_;
   const AutoGradMode recording_;
   std::unordered_map<Node*, std::vector<size_t>> captures_;  // numbers of inputs
+  std::unordered_set<Node*> leading_;                        // what leads from an input to others
   Tensors captured_;
   BackwardStreams streams_;
   WatchedPass watched_;

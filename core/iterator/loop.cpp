@@ -75,8 +75,9 @@ void TensorIterator::run_range(LoopFn loop, const void* context, int64_t begin, 
   DimVector position(dims, 0);
   int64_t rest = begin;
   bool by_columns = shape_[0] < 8;  // a call for each of many short rows would take longer than its elements
-  for (size_t d = 0; d < dims; rest /= shape_[d++]) {
+  for (size_t d = 0; d < dims; ++d) {
     position[d] = rest % shape_[d];
+    rest /= shape_[d];
     for (int t = 0; t < count_; ++t) {
       steps[d][t] = operand(t).strides[d];
       data[t] += position[d] * steps[d][t];
@@ -91,7 +92,8 @@ void TensorIterator::run_range(LoopFn loop, const void* context, int64_t begin, 
     const int64_t rows = std::min<int64_t>({shape_[1] - position[1], left, 256});
     if (rows >= 16) {
       for (int64_t column = 0; column < shape_[0]; ++column, move(0, 1)) loop(context, data, steps[1].data(), rows);
-      position[0] = shape_[0], position[1] += rows - 1;
+      position[0] = shape_[0];
+      position[1] += rows - 1;
       move(1, rows - 1);
       done += rows * shape_[0];
     } else {

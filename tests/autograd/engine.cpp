@@ -124,6 +124,20 @@ TEST_CASE("a hook may remove itself") {
   CHECK(list(x.grad()) == std::vector<double>{3, 3});
 }
 
+TEST_CASE("gradients of many inputs, half of which lead to the others") {
+  // In time that grows with their number: its square would be a hundred million here.
+  constexpr size_t kPairs = 5000;
+  std::vector<Tensor> leaves, inputs;
+  for (size_t i = 0; i < kPairs; ++i) {
+    leaves.push_back(full({}, 1.0).requires_grad_());
+    inputs.push_back(leaves.back() * 2);
+  }
+  const Tensor total = stack(inputs).square().sum();
+  inputs.insert(inputs.end(), leaves.begin(), leaves.end());
+  const std::vector<Tensor> grads = autograd::grad({total}, inputs);
+  CHECK(stack(grads).eq(cat({full({kPairs}, 4.0), full({kPairs}, 8.0)})).all().item<bool>());
+}
+
 TEST_CASE("retain_grad keeps the gradient of a tensor that is not a leaf") {
   const Tensor x = leaf_of({1, 2});
   const Tensor y = x * 3;
