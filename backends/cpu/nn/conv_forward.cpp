@@ -50,6 +50,9 @@ void convolution(const Tensor& output, const Tensor& input, const Tensor& weight
   if (is_pixel_product(input, output, weight, geometry)) {
     return multiply_pixels(pixels_of(output), pixels_of(input), turned(matrix_of_weight(weight)), bias);
   }
+  if (is_image_product(input, output, weight, geometry)) {
+    return multiply_pixels(rows_of(output), rows_of(input), turned(rows_of(weight)), bias);
+  }
   pick<ConvolutionLoop>(NumberTypes(), input.scalar_type(), "convolution")(output, input, weight, bias, geometry);
 }
 

@@ -52,6 +52,12 @@ void for_each_phase(const ConvSizes& s, const Tensor& input, const Spatial& padd
   }
 }
 
+// Writes each channel's bias to all its pixels.
+inline void spread(const Tensor& bias, Tensor to) {
+  const Tensor each = rush::detail::make_view(bias, to.sizes(), {0, bias.stride(0), 0, 0, 0}, bias.storage_offset());
+  native::copy_(to, each, false);
+}
+
 template <class T>
 class ChannelsLastGradient {
  public:
@@ -136,8 +142,7 @@ class ChannelsLastGradient {
       auto all = TensorIterator::nullary("conv_transpose", to);
       return kernels::fill(kCPU, all, 0);
     }
-    native::copy_(to, rush::detail::make_view(bias_, to.sizes(), {0, bias_.stride(0), 0, 0, 0}, bias_.storage_offset()),
-                  false);
+    spread(bias_, to);
   }
 
   const ConvSizes& s_;

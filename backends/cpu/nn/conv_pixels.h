@@ -1,5 +1,5 @@
-// Convolutions that see one pixel at a time. Where channels come last, they are products of matrices, and no image is
-// copied.
+// Convolutions that are products of matrices, so that no image is copied: those that see one pixel at a time, where
+// channels come last, and those that see a whole image at once.
 #pragma once
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/conv.h"
@@ -13,6 +13,20 @@ inline bool is_pixel_product(const Tensor& input, const Tensor& output, const Te
   return g.groups == 1 && g.stride == ones && g.padding == std::array<int64_t, 3>{} &&
          weight.numel() == weight.size(0) * weight.size(1) && input.is_contiguous(MemoryFormat::ChannelsLast3d) &&
          output.is_contiguous(MemoryFormat::ChannelsLast3d);
+}
+
+// Whether the kernel is as large as the image, which gives one pixel.
+inline bool is_image_product(const Tensor& input, const Tensor& output, const Tensor& weight, const ConvGeometry& g) {
+  const auto agree = [&](MemoryFormat format) { return input.is_contiguous(format) && weight.is_contiguous(format); };
+  return g.groups == 1 && g.padding == std::array<int64_t, 3>{} && input.sizes().slice(1) == weight.sizes().slice(1) &&
+         output.numel() > 0 && output.numel() == output.size(0) * output.size(1) && output.is_contiguous() &&
+         (agree(MemoryFormat::Contiguous) || agree(MemoryFormat::ChannelsLast3d));
+}
+
+// (N, ...) -> (1, N, all the rest)
+inline Tensor rows_of(const Tensor& t) {
+  const int64_t columns = t.numel() / t.size(0);
+  return rush::detail::make_view(t, {1, t.size(0), columns}, {t.numel(), columns, 1}, t.storage_offset());
 }
 
 // (N, C, D, H, W) -> (1, N*D*H*W, C)

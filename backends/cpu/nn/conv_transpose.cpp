@@ -210,6 +210,10 @@ void convolution_transpose(const Tensor& input, const Tensor& output, const Tens
   if (is_pixel_product(input, output, weight, geometry)) {
     return multiply_pixels(pixels_of(input), pixels_of(output), matrix_of_weight(weight), bias);
   }
+  if (is_image_product(input, output, weight, geometry)) {
+    if (bias.defined()) spread(bias, input);
+    return kernels::gemm(kCPU, rows_of(input), rows_of(output), rows_of(weight), bias.defined() ? 1 : 0, 1);
+  }
   pick<TransposeLoop>(NumberTypes(), input.scalar_type(), "conv_transpose")(input, output, weight, bias, geometry);
 }
 

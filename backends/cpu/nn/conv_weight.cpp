@@ -181,6 +181,9 @@ void convolution_weight(const Tensor& weight, const Tensor& output, const Tensor
   if (is_pixel_product(input, output, weight, geometry)) {
     return multiply_pixels(matrix_of_weight(weight), turned(pixels_of(output)), pixels_of(input), Tensor());
   }
+  if (is_image_product(input, output, weight, geometry)) {
+    return multiply_pixels(rows_of(weight), turned(rows_of(output)), rows_of(input), Tensor());
+  }
   pick<WeightLoop>(NumberTypes(), input.scalar_type(), "convolution_backward")(weight, output, input, geometry);
 }
 
