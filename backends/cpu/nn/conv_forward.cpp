@@ -47,8 +47,9 @@ struct ConvolutionLoop {
 
 void convolution(const Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
                  const ConvGeometry& geometry) {
-  if (is_pixel_product(input, output, weight, geometry)) {
-    return multiply_pixels(pixels_of(output), pixels_of(input), turned(matrix_of_weight(weight)), bias);
+  if (const auto format = pixel_product(output, input, weight, geometry)) {
+    const Tensor pixels = pixels_of(input, *format);
+    return multiply_pixels(pixels_of(output, *format), pixels, turned(matrix_of_weight(weight, pixels.size(0))), bias);
   }
   if (is_image_product(input, output, weight, geometry)) {
     return multiply_pixels(rows_of(output), rows_of(input), turned(rows_of(weight)), bias);

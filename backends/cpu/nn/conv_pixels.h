@@ -1,6 +1,8 @@
-// Convolutions that are products of matrices, so that no image is copied: those that see one pixel at a time, where
-// channels come last, and those that see a whole image at once.
+// Convolutions that are products of matrices, so that no image is copied: those that see one pixel at a time, and
+// those that see a whole image at once.
 #pragma once
+#include <optional>
+
 #include "core/ops/linalg/matmul.h"
 #include "core/ops/nn/conv.h"
 #include "core/ops/view/copy.h"
@@ -8,11 +10,19 @@
 
 namespace rush::cpu {
 
-inline bool is_pixel_product(const Tensor& input, const Tensor& output, const Tensor& weight, const ConvGeometry& g) {
+// The format of both images in which a convolution `to` of `from`, or a transposed one, that sees one pixel at a time
+// is a product.
+inline std::optional<MemoryFormat> pixel_product(const Tensor& to, const Tensor& from, const Tensor& weight,
+                                                 const ConvGeometry& g) {
   const std::array<int64_t, 3> ones = {1, 1, 1};
-  return g.groups == 1 && g.stride == ones && g.padding == std::array<int64_t, 3>{} &&
-         weight.numel() == weight.size(0) * weight.size(1) && input.is_contiguous(MemoryFormat::ChannelsLast3d) &&
-         output.is_contiguous(MemoryFormat::ChannelsLast3d);
+  if (g.groups != 1 || g.stride != ones || g.padding != std::array<int64_t, 3>{}) return {};
+  if (weight.numel() != weight.size(0) * weight.size(1)) return {};
+  const auto agree = [&](MemoryFormat format) { return to.is_contiguous(format) && from.is_contiguous(format); };
+  if (agree(MemoryFormat::ChannelsLast3d)) return MemoryFormat::ChannelsLast3d;
+  // Each row-major image is packed for a product of its own, which a few pixels or channels do not repay.
+  const int64_t channels = from.size(1), pixels = from.size(2) * from.size(3) * from.size(4);
+  if (channels >= 48 && pixels >= 128 && agree(MemoryFormat::Contiguous)) return MemoryFormat::Contiguous;
+  return {};
 }
 
 // Whether the kernel is as large as the image, which gives one pixel.
@@ -29,26 +39,29 @@ inline Tensor rows_of(const Tensor& t) {
   return rush::detail::make_view(t, {1, t.size(0), columns}, {t.numel(), columns, 1}, t.storage_offset());
 }
 
-// (N, C, D, H, W) -> (1, N*D*H*W, C)
-inline Tensor pixels_of(const Tensor& image) {
-  const int64_t channels = image.size(1);
-  return rush::detail::make_view(image, {1, image.numel() / channels, channels}, {image.numel(), channels, 1},
-                                 image.storage_offset());
+// (N, C, D, H, W) -> (1, N*D*H*W, C), or where the channels are not last (N, D*H*W, C)
+inline Tensor pixels_of(const Tensor& image, MemoryFormat format) {
+  const int64_t n = image.size(0), channels = image.size(1), pixels = image.numel() / channels;
+  const auto view = [&](IntArrayRef sizes, IntArrayRef strides) {
+    return rush::detail::make_view(image, sizes, strides, image.storage_offset());
+  };
+  if (format == MemoryFormat::ChannelsLast3d) return view({1, pixels, channels}, {image.numel(), channels, 1});
+  return view({n, pixels / n, channels}, {image.numel() / n, 1, pixels / n});
 }
 
-// (O, C, 1, 1, 1) -> (1, O, C)
-inline Tensor matrix_of_weight(const Tensor& weight) {
-  return rush::detail::make_view(weight, {1, weight.size(0), weight.size(1)},
-                                 {weight.numel(), weight.stride(0), weight.stride(1)}, weight.storage_offset());
+// (O, C, 1, 1, 1) -> (batch, O, C)
+inline Tensor matrix_of_weight(const Tensor& weight, int64_t batch = 1) {
+  return rush::detail::make_view(weight, {batch, weight.size(0), weight.size(1)},
+                                 {0, weight.stride(0), weight.stride(1)}, weight.storage_offset());
 }
 
-// (1, n, m) -> (1, m, n)
+// (batch, n, m) -> (batch, m, n)
 inline Tensor turned(const Tensor& matrix) {
-  return rush::detail::make_view(matrix, {1, matrix.size(2), matrix.size(1)},
+  return rush::detail::make_view(matrix, {matrix.size(0), matrix.size(2), matrix.size(1)},
                                  {matrix.stride(0), matrix.stride(2), matrix.stride(1)}, matrix.storage_offset());
 }
 
-// to (1, P, O) = from (1, P, C) factor (1, C, O) + bias, which may be undefined.
+// to (batch, P, O) = from (batch, P, C) factor (batch, C, O) + bias, which may be undefined.
 inline void multiply_pixels(const Tensor& to, const Tensor& from, const Tensor& factor, const Tensor& bias) {
   if (bias.defined()) return kernels::gemm_bias(kCPU, to, from, factor, native::contiguous(bias));
   kernels::gemm(kCPU, to, from, factor, 0, 1);

@@ -207,8 +207,9 @@ struct TransposeLoop {
 
 void convolution_transpose(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor& bias,
                            const ConvGeometry& geometry) {
-  if (is_pixel_product(input, output, weight, geometry)) {
-    return multiply_pixels(pixels_of(input), pixels_of(output), matrix_of_weight(weight), bias);
+  if (const auto format = pixel_product(input, output, weight, geometry)) {
+    const Tensor pixels = pixels_of(output, *format);
+    return multiply_pixels(pixels_of(input, *format), pixels, matrix_of_weight(weight, pixels.size(0)), bias);
   }
   if (is_image_product(input, output, weight, geometry)) {
     if (bias.defined()) spread(bias, input);

@@ -178,8 +178,10 @@ struct WeightLoop {
 };
 
 void convolution_weight(const Tensor& weight, const Tensor& output, const Tensor& input, const ConvGeometry& geometry) {
-  if (is_pixel_product(input, output, weight, geometry)) {
-    return multiply_pixels(matrix_of_weight(weight), turned(pixels_of(output)), pixels_of(input), Tensor());
+  const auto format = pixel_product(output, input, weight, geometry);
+  if (format == MemoryFormat::ChannelsLast3d) {
+    return multiply_pixels(matrix_of_weight(weight), turned(pixels_of(output, *format)), pixels_of(input, *format),
+                           Tensor());
   }
   if (is_image_product(input, output, weight, geometry)) {
     return multiply_pixels(rows_of(weight), turned(rows_of(output)), rows_of(input), Tensor());
