@@ -38,7 +38,7 @@ const ReductionCase kReductions[] = {
 
 TEST_CASE("reductions over any dimensions, layouts and dtypes are the CPU's" * doctest::skip(!cuda::is_available())) {
   // Rows that fill vectors and that do not, few long and many short ones.
-  const std::vector<DimVector> shapes = {{5, 3, 64}, {2, 1031}, {1, 70001}, {300, 7, 2}, {4099, 3}};
+  const std::vector<DimVector> shapes = {{5, 3, 64}, {2, 1031}, {1, 70001}, {300, 7, 2}, {4099, 3}, {517, 4}, {301, 8}};
   for (const ReductionCase& reduction : kReductions) {
     for (ScalarType dtype : reduction.dtypes) {
       for (const DimVector& shape : shapes) {

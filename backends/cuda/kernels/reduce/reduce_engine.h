@@ -115,8 +115,8 @@ __device__ typename F::Acc along_run(const F& f, const T* x, int64_t base, const
   return acc;
 }
 
-// One row of threads for each output. A row of fewer than kLanes threads would miss the unaligned ends, so blockDim.x
-// >= kLanes.
+// One row of threads for each output. A row of fewer than kLanes threads would miss the unaligned ends of the elements,
+// so blockDim.x >= kLanes where there are any.
 template <class T, int kLanes, class F, class Sink>
 __global__ void __launch_bounds__(kThreads) rows_kernel(const T* x, F f, Sink sink, typename F::Acc* partials,
                                                         int64_t chunk, const __grid_constant__ ReduceShape g) {

@@ -25,18 +25,21 @@ bool divides_all(int64_t lanes, const Positions& positions, int first) {
   return true;
 }
 
+// Whether rows that are reduced consist of whole aligned 16-byte accesses.
+bool has_whole_rows(const ReduceShape& g, bool aligned, int64_t lanes) {
+  return aligned && g.reduced.dim[0].size % lanes == 0 && divides_all(lanes, g.kept, 0) &&
+         divides_all(lanes, g.reduced, 1);
+}
+
 // Whether 16-byte accesses are possible. A single contiguous range that is reduced need not be aligned.
-bool is_vectorised(const ReduceShape& g, const void* data, int64_t element_size, int64_t lanes) {
+bool is_vectorised(const ReduceShape& g, bool aligned, int64_t lanes) {
   if (lanes == 1) return false;
-  const bool aligned = reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(lanes * element_size) == 0;
   if (g.by_columns) {
     return aligned && g.column_stride == 1 && g.columns % lanes == 0 && divides_all(lanes, g.kept, 0) &&
            divides_all(lanes, g.reduced, 0);
   }
   if (g.reduced.dims == 0 || g.reduced.dim[0].stride != 1) return false;
-  if (g.reduced.dims == 1) return true;
-  return aligned && g.reduced.dim[0].size % lanes == 0 && divides_all(lanes, g.kept, 0) &&
-         divides_all(lanes, g.reduced, 1);
+  return g.reduced.dims == 1 || has_whole_rows(g, aligned, lanes);
 }
 
 }  // namespace
@@ -58,7 +61,8 @@ ReduceShape::ReduceShape(const char* op, const ReduceDims& dims) {
 }
 
 ReduceLaunch::ReduceLaunch(const ReduceShape& g, const void* data, int64_t element_size, int wide) {
-  lanes = is_vectorised(g, data, element_size, wide) ? wide : 1;
+  const bool aligned = reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(wide * element_size) == 0;
+  lanes = is_vectorised(g, aligned, wide) ? wide : 1;
   int64_t across = 1;
   if (g.by_columns) {
     // 32 threads read 512 bytes of a row; where a column is short, more, so that each has some of its elements.
@@ -70,7 +74,7 @@ ReduceLaunch::ReduceLaunch(const ReduceShape& g, const void* data, int64_t eleme
     const int64_t accesses = (g.reduced.count + lanes - 1) / lanes;
     across =
         std::min(kThreads, power_of_two_at_least(std::max<int64_t>(accesses / 8, std::min<int64_t>(accesses, 32))));
-    across = std::max<int64_t>(across, lanes);
+    if (lanes > 1 && !has_whole_rows(g, aligned, lanes)) across = std::max<int64_t>(across, lanes);  // see rows_kernel
     blocks = (g.kept.count + kThreads / across - 1) / (kThreads / across);
   }
   block = dim3(static_cast<unsigned>(across), static_cast<unsigned>(kThreads / across));
