@@ -47,10 +47,10 @@ TEST_CASE("softmax and log_softmax along any dimension of any layout") {
 }
 
 // A GPU has one thread to 1024 for a row, by its length; rows of odd lengths are read element by element, and those
-// that no block holds twice.
+// that no block holds twice, of which few are cut into chunks and many are not.
 TEST_CASE("softmax and its gradient for rows of any length") {
-  for (const int64_t n : {1, 2, 3, 4, 5, 8, 12, 31, 33, 64, 129, 1000, 16390, 40003}) {
-    const int64_t rows = n < 1000 ? 300 : 3;
+  for (const int64_t n : {1, 2, 3, 4, 5, 8, 12, 31, 33, 64, 129, 1000, 8203, 16390, 40003}) {
+    const int64_t rows = n < 1000 ? 300 : n == 8203 ? 80 : 3;
     for (const ScalarType dtype : {kFloat64, kFloat32, kBFloat16}) {
       CAPTURE(n);
       CAPTURE(dtype);
@@ -82,6 +82,13 @@ TEST_CASE("softmax of large, infinite and missing numbers") {
     CHECK(close(values(many.log_softmax(1)[row]), values(many[row].log_softmax(0)), 0));
     CHECK(close(values(many.logsumexp(1)[row]), values(many[row].logsumexp(0)), 0));
   }
+  const Tensor wide = zeros({3, 40003});  // a GPU takes such rows in chunks
+  wide[0].slice(0, 0, 20000).fill_(-kInf);
+  wide[1].slice(0, 40000, 40001).fill_(kNan);
+  wide[2].slice(0, 10, 11).fill_(kInf);
+  CHECK(values(wide.softmax(1).sum(1).isnan()) == Doubles{0, 1, 1});
+  CHECK(wide.softmax(1)[0].count_nonzero().item<int64_t>() == 20003);
+  CHECK(wide.softmax(1).isnan().sum().item<int64_t>() == 2 * 40003);
   CHECK(zeros({2, 0, 3}).softmax(1).sizes() == IntArrayRef({2, 0, 3}));
   CHECK(softmin(tensor({1., 1.}), 0)[0].item<double>() == 0.5);
 }

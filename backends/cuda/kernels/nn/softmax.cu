@@ -1,5 +1,6 @@
 // The forward pass of softmax and log_softmax. In the last dimension, a row stays in registers, see Note [Rows in
-// registers]; rows that are too long for that are read twice, and so are columns in other dimensions.
+// registers]; rows that are too long for that are read twice, and so are columns in other dimensions. Few long rows are
+// cut into chunks, so that all of the device reads them.
 #include "core/ops/nn/softmax.h"
 
 #include "backends/cuda/kernels/reduce/online_sum.h"
@@ -20,6 +21,8 @@ __device__ opmath_t<T> exp_for(opmath_t<T> x) {
     return std::exp(x);
   }
 }
+
+constexpr int kChunkThreads = 512;
 
 // The exponentials are computed twice rather than kept: registers are scarcer here than instructions.
 template <class T, bool kWide>
@@ -53,6 +56,9 @@ __global__ void __launch_bounds__(1024) softmax_rows(T* out, const T* x, int64_t
   }
 }
 
+template <class T>
+using SumOf = typename OnlineSum<opmath_t<T>>::Acc;
+
 template <class Math>
 __device__ Math normalised(Math x, const typename OnlineSum<Math>::Acc& total, bool log) {
   // An infinite largest element makes the sum NaN.
@@ -78,17 +84,61 @@ __device__ void for_each_ahead(const T* row, int64_t n, const Body& body) {
   }
 }
 
+// The sum over n elements, for all threads of the block.
+template <class T, class F>
+__device__ typename F::Acc sum_of_row(const F& f, const T* x, int64_t n) {
+  auto acc = f.identity();
+  for_each_ahead(x, n, [&](int64_t, opmath_t<T> value) { acc = f.take(acc, value); });
+  return combine_row(acc, f);
+}
+
+template <class T>
+__device__ void normalise_row(T* out, const T* x, int64_t n, const SumOf<T>& total, bool log) {
+  for_each_ahead(x, n, [&](int64_t i, opmath_t<T> value) { out[i] = static_cast<T>(normalised(value, total, log)); });
+}
+
 template <class T>
 __global__ void __launch_bounds__(1024) softmax_long_rows(T* out, const T* x, int64_t rows, int64_t n, bool log) {
-  using Math = opmath_t<T>;
-  const OnlineSum<Math> f;
   for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
-    auto acc = f.identity();
-    for_each_ahead(x + r * n, n, [&](int64_t, Math value) { acc = f.take(acc, value); });
-    acc = combine_row(acc, f);
-    for_each_ahead(x + r * n, n,
-                   [&](int64_t i, Math value) { out[r * n + i] = static_cast<T>(normalised(value, acc, log)); });
+    const auto total = sum_of_row(OnlineSum<opmath_t<T>>(), x + r * n, n);
+    normalise_row(out + r * n, x + r * n, n, total, log);
   }
+}
+
+// Block (c, r) has chunk c of row r. The sums of a row's chunks are neighbours.
+template <class T>
+__global__ void __launch_bounds__(kChunkThreads) sum_chunks(SumOf<T>* sums, const T* x, int64_t n, int64_t chunk) {
+  const int64_t begin = blockIdx.x * chunk, row = blockIdx.y;
+  const auto sum = sum_of_row(OnlineSum<opmath_t<T>>(), x + row * n + begin, std::min<int64_t>(chunk, n - begin));
+  if (threadIdx.x == 0) sums[row * gridDim.x + blockIdx.x] = sum;
+}
+
+template <class T>
+__global__ void __launch_bounds__(kChunkThreads)
+    normalise_chunks(T* out, const SumOf<T>* sums, const T* x, int64_t n, int64_t chunk, bool log) {
+  const OnlineSum<opmath_t<T>> f;
+  const int64_t begin = blockIdx.x * chunk, row = blockIdx.y, start = row * n + begin;
+  auto total = f.identity();
+  for (unsigned c = threadIdx.x; c < gridDim.x; c += blockDim.x) {
+    total = f.combine(total, sums[row * gridDim.x + c]);
+  }
+  total = combine_row(total, f);
+  normalise_row(out + start, x + start, std::min<int64_t>(chunk, n - begin), total, log);
+}
+
+template <class T>
+void launch_long_rows(const char* op, T* out, const T* x, int64_t rows, int64_t n, bool log) {
+  const int64_t wanted = 2 * int64_t{current_properties().multiProcessorCount} / rows;  // two blocks each
+  const int64_t chunks = std::min(wanted, n / (4 * kChunkThreads));
+  if (chunks < 4) {  // a second launch would gain little
+    const auto blocks = static_cast<unsigned>(std::min<int64_t>(rows, 1 << 30));
+    return launch_kernel(op, softmax_long_rows<T>, {blocks, 1024}, out, x, rows, n, log);
+  }
+  const int64_t chunk = (n + chunks - 1) / chunks, count = (n + chunk - 1) / chunk;
+  const dim3 grid(static_cast<unsigned>(count), static_cast<unsigned>(rows));
+  const Scratch sums(static_cast<size_t>(count * rows) * sizeof(SumOf<T>));
+  launch_kernel(op, sum_chunks<T>, {grid, kChunkThreads}, sums.as<SumOf<T>>(), x, n, chunk);
+  launch_kernel(op, normalise_chunks<T>, {grid, kChunkThreads}, out, sums.as<SumOf<T>>(), x, n, chunk, log);
 }
 
 // Threads with the same x share the elements of a column.
@@ -141,8 +191,7 @@ struct SoftmaxLoop {
       launch_kernel(op, softmax_rows<T, false>, {l.grid, l.block}, out, x, shape.outer, static_cast<int>(shape.size),
                     log);
     } else {
-      const auto blocks = static_cast<unsigned>(std::min<int64_t>(shape.outer, 1 << 30));
-      launch_kernel(op, softmax_long_rows<T>, {blocks, 1024}, out, x, shape.outer, shape.size, log);
+      launch_long_rows(op, out, x, shape.outer, shape.size, log);
     }
   }
 };
