@@ -145,11 +145,17 @@ void extreme(const Tensor& values, const Tensor& indices, const Tensor& input, c
       values, indices, input, shape);
 }
 
+void aminmax(const Tensor& smallest, const Tensor& largest, const Tensor& input, IntArrayRef dims) {
+  kernels::amin(kCPU, smallest, input, dims);
+  kernels::amax(kCPU, largest, input, dims);
+}
+
 }  // namespace
 
 void register_extrema() {
   set_by_dtype<kernels::amax, ExtremeValue<functors::Max>, RealAndBoolTypes, 1>(kCPU);
   set_by_dtype<kernels::amin, ExtremeValue<functors::Min>, RealAndBoolTypes, 1>(kCPU);
+  kernels::aminmax.set(kCPU, aminmax);
   kernels::extreme.set(kCPU, extreme);
 }
 

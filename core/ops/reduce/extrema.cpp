@@ -26,9 +26,13 @@ static Tensor max(const Tensor& self) { return reduce_extreme("max", kernels::am
 static Tensor min(const Tensor& self) { return reduce_extreme("min", kernels::amin, self, {}, false); }
 
 static std::tuple<Tensor, Tensor> aminmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
-  const IntArrayRef dims = dim ? IntArrayRef(*dim) : IntArrayRef();
-  return {reduce_extreme("aminmax", kernels::amin, self, dims, keepdim),
-          reduce_extreme("aminmax", kernels::amax, self, dims, keepdim)};
+  check_ordered("aminmax", self);
+  const Reduction reduction("aminmax", self, dim ? IntArrayRef(*dim) : IntArrayRef(), keepdim);
+  reduction.check_not_empty("aminmax", self);
+  const Tensor smallest = reduction.allocate(self, self.scalar_type());
+  const Tensor largest = reduction.allocate(self, self.scalar_type());
+  kernels::aminmax(self.device().type, smallest, largest, self, reduction.dims);
+  return {reduction.finish(smallest), reduction.finish(largest)};
 }
 
 template <bool largest>
@@ -51,8 +55,9 @@ static Tensor arg_extreme(const Tensor& self, std::optional<int64_t> dim, bool k
   const Reduction reduction(op, self, dim ? IntArrayRef(*dim) : IntArrayRef(), keepdim);
   reduction.check_not_empty(op, self);
   const Tensor indices = reduction.allocate(self, kInt64);
-  const AlongDim shape = dim && self.dim() ? AlongDim(self.sizes(), reduction.dims[0]) : AlongDim(1, self.numel(), 1);
-  kernels::extreme(self.device().type, Tensor(), indices, contiguous(self), shape, largest);
+  const Lines lines =
+      dim && self.dim() ? lines_along(self, reduction.dims[0]) : Lines{contiguous(self), AlongDim(1, self.numel(), 1)};
+  kernels::extreme(self.device().type, Tensor(), indices, lines.input, lines.shape, largest);
   return reduction.finish(indices);
 }
 

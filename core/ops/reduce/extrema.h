@@ -63,6 +63,9 @@ inline Tensor argmin(const Tensor& self, std::optional<int64_t> dim = std::nullo
 
 namespace kernels {
 inline constinit ReduceKernel amax{"amax"}, amin{"amin"};
+// Both at once, as ReduceKernel says.
+inline constinit Kernel<void(const Tensor& smallest, const Tensor& largest, const Tensor& input, IntArrayRef dims)>
+    aminmax{"aminmax"};
 // Along the middle dimension of `input`, row-major and seen as `shape`: the first largest or smallest element into
 // `values`, if that is defined, and its position into `indices`, both (outer, inner).
 inline constinit Kernel<void(const Tensor& values, const Tensor& indices, const Tensor& input, const AlongDim& shape,

@@ -36,6 +36,8 @@ TEST_CASE("max, min, argmax and argmin along any dimension of any layout") {
           CHECK(values(extreme) == naive(x, {d}, what));
           CHECK(values(index) == naive(x, {d}, where));
           CHECK(values(largest ? x.argmax(d) : x.argmin(d)) == naive(x, {d}, where));
+          const auto [lowest, highest] = x.aminmax(d);
+          CHECK(values(largest ? highest : lowest) == naive(x, {d}, what));
         }
       }
       if (x.numel() == 0) {
@@ -65,6 +67,9 @@ TEST_CASE("the first NaN is the largest and the smallest") {
     CHECK(column.argmin(0)[0].item<int64_t>() == 1500);
     CHECK(std::isnan(std::get<0>(column.max(0))[0].item<double>()));
     CHECK(column.argmax(0)[1].item<int64_t>() == 0);
+    const auto [lowest, highest] = column.aminmax(0);
+    CHECK(values(lowest.isnan()) == Doubles{1, 0});
+    CHECK(values(highest.isnan()) == Doubles{1, 0});
   }
 }
 
