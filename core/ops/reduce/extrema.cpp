@@ -35,6 +35,27 @@ static std::tuple<Tensor, Tensor> aminmax(const Tensor& self, std::optional<int6
   return {reduction.finish(smallest), reduction.finish(largest)};
 }
 
+struct Lines {
+  Tensor input;  // row-major
+  AlongDim shape;
+};
+
+// A tensor that is row-major once `dim` is moved, as a channels-last one along its channels, is not copied: the results
+// lie in the order of the other dimensions either way.
+static Lines lines_along(const Tensor& self, int64_t dim) {
+  for (int64_t to = self.dim(); to-- > 0 && !self.is_contiguous();) {
+    DimVector sizes(self.sizes()), strides(self.strides());
+    for (DimVector* order : {&sizes, &strides}) {
+      const int64_t own = (*order)[dim];
+      order->erase(order->begin() + dim);
+      order->insert(order->begin() + to, own);
+    }
+    const Tensor moved = detail::make_view(self, sizes, strides, self.storage_offset());
+    if (moved.is_contiguous()) return {moved, AlongDim(sizes, to)};
+  }
+  return {contiguous(self), AlongDim(self.sizes(), dim)};
+}
+
 template <bool largest>
 static std::tuple<Tensor, Tensor> extreme_dim(const Tensor& self, int64_t dim, bool keepdim) {
   const char* op = largest ? "max" : "min";
@@ -43,8 +64,8 @@ static std::tuple<Tensor, Tensor> extreme_dim(const Tensor& self, int64_t dim, b
   reduction.check_not_empty(op, self);
   const Tensor values = reduction.allocate(self, self.scalar_type());
   const Tensor indices = reduction.allocate(self, kInt64);
-  const AlongDim shape(self.sizes(), reduction.dims.empty() ? 0 : reduction.dims[0]);
-  kernels::extreme(self.device().type, values, indices, contiguous(self), shape, largest);
+  const Lines lines = lines_along(self, reduction.dims.empty() ? 0 : reduction.dims[0]);
+  kernels::extreme(self.device().type, values, indices, lines.input, lines.shape, largest);
   return {reduction.finish(values), reduction.finish(indices)};
 }
 

@@ -53,6 +53,7 @@ inline std::vector<Arrangement> arrangements(ScalarType dtype) {
           {"a dimension of one", waves({3, 1, 5}, dtype)},
           {"transposed", waves({40, 70}, dtype).transpose(0, 1)},
           {"permuted", waves({3, 40, 5}, dtype).transpose(0, 2)},
+          {"channels last", waves({2, 4, 5, 3}, dtype).permute({0, 3, 1, 2})},
           {"every other column", waves({9, 80}, dtype).as_strided({9, 40}, {80, 2})},
           {"expanded inside", waves({7, 1}, dtype).expand({7, 33})},
           {"expanded outside", waves(7, dtype).expand({40, 7})},
