@@ -108,7 +108,8 @@ template <class T>
 requires(sizeof(typename T::Bits) == 8) inline constexpr bool is_double<T> = true;
 
 // An approximation to the precision of float by M. Giles (Approximating the erfinv function, GPU Computing Gems 2,
-// 2011), then for double Newton's method on erf, or near 1, where erf(x) - y cancels, on erfc.
+// 2011), then for double Newton's method on erf, or near 1, where erf(x) - y cancels, on erfc. A GPU, whose threads
+// would compute both of each, has a function for double that is as exact.
 struct Erfinv {
   // w = -log((1 - y) (1 + y)), up to 16.
   template <class T>
@@ -131,6 +132,9 @@ struct Erfinv {
   template <class T>
   RUSH_HD T operator()(T y) const {
     using std::abs, std::copysign, std::exp, std::log;
+#ifdef __CUDA_ARCH__
+    if constexpr (is_double<T>) return ::erfinv(y);
+#endif
     const T size = abs(y);
     T x = approximate(size, -log((T(1) - size) * (T(1) + size)));
     if constexpr (is_double<T>) {
