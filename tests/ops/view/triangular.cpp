@@ -11,7 +11,17 @@ using namespace rush;
 using namespace rush::testing;
 
 TEST_CASE("tril and triu: all diagonals, against the definition") {
-  const Tensor inputs[] = {counting({3, 4}) + 1, counting({2, 4, 3}) + 1, (counting({4, 2, 5}) + 1).permute({1, 2, 0})};
+  const Tensor wide = counting({3, 5, 16}, kFloat32) + 1;  // rows of whole accesses, and the same from elsewhere on
+  const Tensor inputs[] = {counting({3, 4}) + 1,
+                           counting({2, 4, 3}) + 1,
+                           (counting({4, 2, 5}) + 1).permute({1, 2, 0}),
+                           wide,
+                           wide.transpose(0, 1),
+                           wide.to(kFloat16),
+                           wide.to(kInt64),
+                           wide.slice(2, 1, 9),
+                           wide.slice(2, 4, 12),
+                           (counting({2, 1030}, kFloat32) + 1).t()};
   for (const Tensor& x : inputs) {
     const int64_t rows = x.size(-2), columns = x.size(-1);
     for (int64_t k :
@@ -25,9 +35,10 @@ TEST_CASE("tril and triu: all diagonals, against the definition") {
       }
       CHECK(values(x.tril(k)) == lower);
       CHECK(values(x.triu(k)) == upper);
-      Tensor written = x.clone();
+      Tensor written = x.clone(MemoryFormat::Preserve);
       written.tril_(k);
       CHECK(values(written) == lower);
+      CHECK(values(x.clone().triu_(k)) == upper);
     }
   }
 }

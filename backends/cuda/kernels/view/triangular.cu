@@ -2,61 +2,75 @@
 
 #include <algorithm>
 
-#include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/cuda/kernels/positions.h"
+#include "backends/cuda/kernels/rows.h"
 
 namespace rush::cuda {
 
 namespace {
 
-inline constexpr int kMaxTriangularDims = 32;
+// Matrices that are walked together: where their rows start, and the strides along a row.
+struct TriangleShape {
+  Positions rows;  // the stride is the input's, the other one the output's
+  int64_t height, columns, in_stride, out_stride;
+};
 
-// out[..., i, j] = in[..., i, j] on one side of a diagonal, 0 on the other.
-template <class T>
-struct Triangle {
-  T* out;
-  const T* in;
-  int64_t diagonal;
-  bool upper;
-  int dims;
-  int64_t sizes[kMaxTriangularDims], out_strides[kMaxTriangularDims], in_strides[kMaxTriangularDims];
-  __device__ void operator()(int64_t index) const {
-    int64_t rest = index, to = 0, from = 0, above = 0;  // above: j - i
-    for (int d = dims - 1; d >= 0; --d) {
-      const int64_t outer = rest / sizes[d];
-      const int64_t position = rest - outer * sizes[d];
-      rest = outer;
-      to += position * out_strides[d];
-      from += position * in_strides[d];
-      if (d == dims - 1) above += position;
-      if (d == dims - 2) above -= position;
-    }
-    const bool kept = upper ? above >= diagonal : above <= diagonal;
-    if (!kept) {
-      out[to] = T{};
-    } else if (out != in) {
-      out[to] = in[from];
+// out[..., i, j] = in[..., i, j] on one side of a diagonal, 0 on the other. A row of threads has a row, in accesses of
+// kLanes elements; for more than one, rows are contiguous and consist of aligned accesses.
+template <class T, int kLanes>
+__global__ void __launch_bounds__(1024)
+    triangle_rows(T* out, const T* in, const __grid_constant__ TriangleShape shape, int64_t diagonal, bool upper) {
+  const auto kept = [=](int64_t above) { return upper ? above >= diagonal : above <= diagonal; };
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  for (int64_t r = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; r < shape.rows.count; r += step) {
+    int64_t from = 0, to = 0;
+    shape.rows.locate(r, from, to);
+    const int64_t i = r % shape.height;
+    for (int64_t j = threadIdx.x * kLanes; j < shape.columns; j += blockDim.x * kLanes) {
+      const int64_t last = j + kLanes - 1;
+      Lanes<T, kLanes> values = {};
+      if (kept((upper ? last : j) - i)) {                         // at least one of them
+        if (out == in && kept((upper ? j : last) - i)) continue;  // all, and they are in place
+        values = *reinterpret_cast<const Lanes<T, kLanes>*>(in + from + j * shape.in_stride);
+#pragma unroll
+        for (int l = 0; l < kLanes; ++l) {
+          if (!kept(j + l - i)) values.lane[l] = T{};
+        }
+      }
+      *reinterpret_cast<Lanes<T, kLanes>*>(out + to + j * shape.out_stride) = values;
     }
   }
-};
+}
+
+// Whether the rows may be read and written in accesses of `lanes` elements.
+template <int lanes, class T>
+bool has_wide_rows(const TriangleShape& shape, const T* out, const T* in) {
+  bool wide = shape.in_stride == 1 && shape.out_stride == 1 && shape.columns % lanes == 0 &&
+              reinterpret_cast<uintptr_t>(out) % 16 == 0 && reinterpret_cast<uintptr_t>(in) % 16 == 0;
+  for (int d = 0; d < shape.rows.dims; ++d) {
+    const WalkDim& dim = shape.rows.dim[d];
+    wide = wide && dim.stride % lanes == 0 && dim.other_stride % lanes == 0;
+  }
+  return wide;
+}
 
 struct TriangleLoop {
   template <class T>
   static void run(const Tensor& out, const Tensor& in, int64_t diagonal, bool upper) {
+    if (in.numel() == 0) return;
     const char* op = upper ? "triu" : "tril";
-    RUSH_CHECK_NOT_IMPLEMENTED(in.dim() <= kMaxTriangularDims, op, ": more than ", kMaxTriangularDims, " dimensions");
-    Triangle<T> triangle;
-    triangle.out = static_cast<T*>(out.data_ptr());
-    triangle.in = static_cast<const T*>(in.data_ptr());
-    triangle.diagonal = diagonal;
-    triangle.upper = upper;
-    triangle.dims = static_cast<int>(in.dim());
-    for (int d = 0; d < triangle.dims; ++d) {
-      triangle.sizes[d] = in.sizes()[static_cast<size_t>(d)];
-      triangle.out_strides[d] = out.strides()[static_cast<size_t>(d)];
-      triangle.in_strides[d] = in.strides()[static_cast<size_t>(d)];
-    }
-    for_each_index(op, in.numel(), triangle);
+    TriangleShape shape{{}, in.size(-2), in.size(-1), in.stride(-1), out.stride(-1)};
+    for (int64_t d = in.dim() - 1; d-- > 0;) shape.rows.append(op, {in.size(d), in.stride(d), out.stride(d)});
+    shape.rows.prepare();
+    T* to = static_cast<T*>(out.data_ptr());
+    const T* from = static_cast<const T*>(in.data_ptr());
+    constexpr int kLanes = 16 / sizeof(T);
+    const bool wide = has_wide_rows<kLanes>(shape, to, from);
+    const int lanes = wide ? kLanes : 1;
+    const auto l = RowLaunch::of_short_rows(shape.rows.count, shape.columns, lanes, lanes);
+    launch_kernel(op, wide ? triangle_rows<T, kLanes> : triangle_rows<T, 1>, {l.grid, l.block}, to, from, shape,
+                  diagonal, upper);
   }
 };
 
