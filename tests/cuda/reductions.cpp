@@ -89,7 +89,8 @@ TEST_CASE("argmax finds the first of equal elements" * doctest::skip(!cuda::is_a
 }
 
 TEST_CASE("scans are the CPU's" * doctest::skip(!cuda::is_available())) {
-  for (const DimVector& shape : {DimVector{3, 5000}, DimVector{200000}, DimVector{4, 33, 6}, DimVector{0, 3}}) {
+  for (const DimVector& shape :
+       {DimVector{3, 5000}, DimVector{200000}, DimVector{4300, 1030}, DimVector{4, 33, 6}, DimVector{0, 3}}) {
     const Tensor x = numbers(shape, kFloat32, -1, 1), y = x.to(kGpu);
     for (int64_t d = 0; d < x.dim(); ++d) {
       check_same(cumsum(y, d), cumsum(x, d), 50);
@@ -98,6 +99,8 @@ TEST_CASE("scans are the CPU's" * doctest::skip(!cuda::is_available())) {
       check_same(std::get<1>(cummax(y, d)), std::get<1>(cummax(x, d)), 0);
       check_same(std::get<0>(cummin(y, d)), std::get<0>(cummin(x, d)), 0);
       check_same(cumsum(y > 0, d), cumsum(x > 0, d), 0);
+      // Of equal elements the last counts.
+      check_same(std::get<1>(cummin((y * 3).floor(), d)), std::get<1>(cummin((x * 3).floor(), d)), 0);
     }
   }
 }

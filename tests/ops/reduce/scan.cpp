@@ -49,9 +49,10 @@ TEST_CASE("scans along any dimension of any layout agree with plain loops") {
   }
 }
 
-// A warp of a GPU takes 128 elements at a time, and lines of several thousand are split among warps.
+// A warp of a GPU takes 128 elements at a time, for lines of more than 1024 a block takes 2048, and lines of several
+// thousand are split among blocks.
 TEST_CASE("scans of lines of any length agree with plain loops") {
-  for (const int64_t n : {1, 3, 4, 5, 127, 128, 129, 131, 2047, 5001}) {
+  for (const int64_t n : {1, 3, 4, 5, 127, 128, 129, 131, 1024, 1025, 2047, 2049, 5001, 40009}) {
     CAPTURE(n);
     const Tensor x = (arange(3 * n, kFloat64) * 0.37).sin().view({3, n}), near_one = 1 + x / 100;
     CHECK(close(values(x.cumsum(1)), naive_scan(x, 1, std::plus<double>()), 1e-10));
