@@ -48,8 +48,10 @@ struct GatherLoop {
   }
 };
 
-void gather(const Tensor& out, const Tensor& view, const Tensor& offsets, int64_t dim) {
-  pick_bytes<GatherLoop>(view.element_size())(out, view, offsets, dim);
+void gather(const Tensor& out, const Tensor& view, const Tensor& index, const IndexedDim& where) {
+  const Tensor offsets = detail::empty_contiguous(index.sizes(), kInt64, Device(kCPU));
+  kernels::index_offsets(kCPU, offsets, index, where, false);
+  pick_bytes<GatherLoop>(view.element_size())(out, view, offsets, where.dim);
 }
 
 template <class Write>

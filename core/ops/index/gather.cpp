@@ -15,17 +15,24 @@ namespace {
 // What an index points into. An index that is the same at all positions outside `dim`, as an expanded one is, points at
 // slices: then `view` is one of them, and there is an offset for each.
 struct Target {
-  Tensor view, offsets;
-  int64_t dim;
+  Tensor view, index;
+  IndexedDim where;
   bool slices;
 
+  Tensor offsets() const {
+    const Tensor result = detail::empty_contiguous(index.sizes(), kInt64, view.device());
+    kernels::index_offsets(view.device().type, result, index, where, false);
+    return result;
+  }
   void gather(const Tensor& out) const {
-    (slices ? kernels::index_gather : kernels::gather)(out.device().type, out, view, offsets, dim);
+    const DeviceType device = view.device().type;
+    if (slices) return kernels::index_gather(device, out, view, offsets(), where.dim);
+    kernels::gather(device, out, view, index, where);
   }
   void scatter(const Tensor& src, IndexWrite how) const {
     const DeviceType device = view.device().type;
-    if (slices) return kernels::index_scatter(device, view, offsets, src, dim, how, Tensor());
-    kernels::scatter(device, view, offsets, src, dim, how);
+    if (slices) return kernels::index_scatter(device, view, offsets(), src, where.dim, how, Tensor());
+    kernels::scatter(device, view, offsets(), src, where.dim, how);
   }
 };
 
@@ -55,19 +62,15 @@ Target make_target(const Tensor& self, int64_t dim, const Tensor& index, const c
   for (int64_t d = 0; d < std::min(self.dim(), index.dim()); ++d) strides[d] = d == dim ? 0 : self.stride(d);
   const bool has_dim = self.dim() > 0;
   const IndexedDim where{op, dim, has_dim ? self.size(dim) : 1, has_dim ? self.stride(dim) : 0, false};
-  Target target;
-  target.dim = dim;
-  target.slices = points_at_slices(index, dim);
+  const bool slices = points_at_slices(index, dim);
   Tensor each = index;
-  if (target.slices) {
+  if (slices) {
     each = detail::make_view(index, {index.size(dim)}, {index.stride(dim)}, index.storage_offset());
     sizes.erase(sizes.begin() + dim);
     strides.erase(strides.begin() + dim);
   }
-  target.view = detail::make_view(self, sizes, strides, self.storage_offset());
-  target.offsets = detail::empty_contiguous(each.sizes(), kInt64, self.device());
-  kernels::index_offsets(self.device().type, target.offsets, index_as_int64(each, self.device(), op), where, false);
-  return target;
+  return {detail::make_view(self, sizes, strides, self.storage_offset()), index_as_int64(each, self.device(), op),
+          where, slices};
 }
 
 Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool /*sparse_grad*/) {

@@ -88,11 +88,11 @@ inline Tensor scatter_reduce(const Tensor& self, int64_t dim, const Tensor& inde
 inline Tensor one_hot(const Tensor& self, int64_t num_classes = -1) { return ops::one_hot(self, num_classes); }
 
 namespace kernels {
-// Both take `offsets` (row-major, see index_offsets) and `view`, self with the sizes of the index and stride 0 along
-// `dim`: element p is at view[p] + offsets[p].
-// out (row-major) = the elements.
-inline constinit Kernel<void(const Tensor& out, const Tensor& view, const Tensor& offsets, int64_t dim)> gather{
-    "gather"};
+// Both take `view`, self with the sizes of the index and stride 0 along the indexed dimension: element p is at view[p]
+// + offsets[p] (row-major, see index_offsets). out (row-major) = the elements at the offsets of `index` (int64), which
+// nothing but this kernel needs.
+inline constinit Kernel<void(const Tensor& out, const Tensor& view, const Tensor& index, const IndexedDim& where)>
+    gather{"gather"};
 // Writes `src` (row-major, or one element for all) to the elements, in order along `dim`.
 inline constinit Kernel<void(const Tensor& view, const Tensor& offsets, const Tensor& src, int64_t dim,
                              IndexWrite write)>

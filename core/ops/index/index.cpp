@@ -5,6 +5,7 @@
 #include "core/error/warning.h"
 #include "core/iterator/tensor_iterator.h"
 #include "core/ops/basic.h"
+#include "core/ops/index/gather.h"
 #include "core/ops/index/masked.h"
 #include "core/ops/register.h"
 #include "core/print/bracketed.h"
@@ -212,11 +213,10 @@ static Tensor flat_offsets(const Tensor& self, const Tensor& index, const char* 
 }
 
 static Tensor take(const Tensor& self, const Tensor& index) {
-  const Tensor source = contiguous(self);
-  const Tensor offsets = flat_offsets(source, index, "take");
+  const Tensor source = contiguous(self), wide = index_as_int64(index, self.device(), "take");
   const Tensor out = detail::empty_contiguous(index.sizes(), self.scalar_type(), self.device());
-  const Tensor view = detail::make_view(source, {}, {}, source.storage_offset());
-  kernels::index_gather(self.device().type, out, view, offsets, 0);
+  const Tensor view = detail::make_view(source, {index.numel()}, {0}, source.storage_offset());
+  kernels::gather(self.device().type, out, view, wide, {"take", 0, self.numel(), 1, true});
   return out;
 }
 

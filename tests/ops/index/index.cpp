@@ -153,6 +153,9 @@ TEST_CASE("index_put: many additions to few places, on several threads, equal a 
 TEST_CASE("take and put address a tensor as one dimension") {
   const Tensor x = counting({2, 3}).t();  // 0 3 / 1 4 / 2 5
   CHECK(values(take(x, tensor({1, -1, 0, 1}).view({2, 2}))) == Doubles{3, 5, 0, 3});
+  const Tensor places = (arange(600, kInt64) * 7 % 12 - 6).view({20, 30}).t();
+  CHECK(values(take(x, places)) == values(x.flatten().index_select(0, places.remainder(6).flatten())));
+  CHECK(take(x, zeros({0, 2}, kInt64)).sizes() == IntArrayRef({0, 2}));
   CHECK_THROWS_AS(take(x, tensor({6})), IndexError);
   CHECK(values(put(x, tensor({1, -1}), tensor({8.0, 9.0}, kFloat64))) == Doubles{0, 8, 1, 4, 2, 9});
   Tensor y = x.clone();

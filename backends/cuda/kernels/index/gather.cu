@@ -1,10 +1,11 @@
 // gather and scatter, in which every element has its own index.
 #include "core/ops/index/gather.h"
 
-#include "backends/cuda/kernels/index/sorted_scatter.h"
+#include "backends/cuda/kernels/index/checked_index.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #include "backends/functors/index.h"
+#include "core/ops/view/copy.h"
 
 namespace rush::cuda {
 
@@ -15,24 +16,27 @@ struct GatherElement {
   T* out;
   const T* from;
   Positions view;
-  const int64_t* offsets;
+  const int64_t* index;
+  CheckedIndex checked;
   __device__ void operator()(int64_t p) const {
-    out[p] = offsets[p] == kNoOffset ? T{} : from[view.offset(p) + offsets[p]];
+    const int64_t offset = checked.offset(index[p]);
+    out[p] = offset == kNoOffset ? T{} : from[view.offset(p) + offset];
   }
 };
 
 struct GatherElementsLoop {
   template <class T>
-  static void run(const Tensor& out, const Tensor& view, const Tensor& offsets) {
-    const char* op = kernels::gather.name();
-    for_each_index(op, out.numel(),
-                   GatherElement<T>{static_cast<T*>(out.data_ptr()), static_cast<const T*>(view.data_ptr()),
-                                    Positions(op, view, 0, view.dim()), offsets.data_ptr<int64_t>()});
+  static void run(const Tensor& out, const Tensor& view, const Tensor& index, const IndexedDim& where) {
+    const char* op = where.op;
+    for_each_index(
+        op, out.numel(),
+        GatherElement<T>{static_cast<T*>(out.data_ptr()), static_cast<const T*>(view.data_ptr()),
+                         Positions(op, view, 0, view.dim()), index.data_ptr<int64_t>(), CheckedIndex(where)});
   }
 };
 
-void gather(const Tensor& out, const Tensor& view, const Tensor& offsets, int64_t) {
-  pick_bytes<GatherElementsLoop>(view.element_size())(out, view, offsets);
+void gather(const Tensor& out, const Tensor& view, const Tensor& index, const IndexedDim& where) {
+  pick_bytes<GatherElementsLoop>(view.element_size())(out, view, native::contiguous(index), where);
 }
 
 template <class T>

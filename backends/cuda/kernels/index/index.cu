@@ -2,8 +2,7 @@
 // device: its offset becomes kNoOffset, whose slice reads as zeros and is not written.
 #include "core/ops/index/index.h"
 
-#include "backends/cuda/device_assert.h"
-#include "backends/cuda/kernels/index/sorted_scatter.h"
+#include "backends/cuda/kernels/index/checked_index.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #include "backends/functors/optional_data.h"
@@ -16,18 +15,12 @@ namespace {
 struct OffsetOf {
   int64_t* to;
   const int64_t* index;
-  int64_t size, stride;
-  bool wraps, add;
-  DeviceCheck check;
+  CheckedIndex checked;
+  bool add;
 
   __device__ void operator()(int64_t i) const {
-    const int64_t at = index[i], lowest = wraps ? -size : 0;
-    if (!RUSH_DEVICE_CHECK(at >= lowest && at < size, check, at, size)) {
-      to[i] = kNoOffset;
-      return;
-    }
-    const int64_t offset = (at < 0 ? at + size : at) * stride;
-    if (!add) {
+    const int64_t offset = checked.offset(index[i]);
+    if (!add || offset == kNoOffset) {
       to[i] = offset;
     } else if (to[i] != kNoOffset) {
       to[i] += offset;
@@ -38,8 +31,7 @@ struct OffsetOf {
 void index_offsets(const Tensor& offsets, const Tensor& index, const IndexedDim& where, bool add) {
   const Tensor dense = native::contiguous(index);
   for_each_index(where.op, offsets.numel(),
-                 OffsetOf{offsets.data_ptr<int64_t>(), dense.data_ptr<int64_t>(), where.size, where.stride, where.wraps,
-                          add, device_check(where.op)});
+                 OffsetOf{offsets.data_ptr<int64_t>(), dense.data_ptr<int64_t>(), CheckedIndex(where), add});
 }
 
 // `each` elements of a slice a thread: those of a 16-byte access where slices are contiguous.
