@@ -82,8 +82,12 @@ Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool /*spars
   return out;
 }
 
-// Indices that may count from the end.
-Tensor from_start(const Tensor& indices, int64_t size) { return where(indices < 0, indices + size, indices); }
+// Indices that may count from the end. Shifted to the right, a negative number is -1 and any other 0.
+Tensor from_start(const Tensor& indices, int64_t size) {
+  if (!is_integral(indices.scalar_type(), false)) return indices;  // gather refuses them
+  const Tensor wide = to_dtype(indices, kInt64);
+  return ops::sub(wide, wide.bitwise_right_shift(63), size);
+}
 
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
   if (!dim) return ops::gather(self.reshape(-1), 0, from_start(indices.reshape(-1), self.numel()), false);

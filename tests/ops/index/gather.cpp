@@ -120,6 +120,14 @@ TEST_CASE("take_along_dim broadcasts outside the dimension") {
   CHECK(values(take_along_dim(x, tensor({2, 0}).view({1, 2}), 1)) == Doubles{2, 0, 5, 3});
   CHECK(values(take_along_dim(counting({1, 3}), tensor({2, 0}).view({2, 1}), -1)) == Doubles{2, 0});
   CHECK(values(take_along_dim(x, tensor({5, 1}))) == Doubles{5, 1});
+  for (const ScalarType dtype : {kInt8, kInt32, kInt64}) {  // from the end, also of more elements than int8 counts
+    CHECK(values(take_along_dim(counting({2, 200}), tensor({-1, 3, -100}, dtype).view({1, 3}), 1)) ==
+          Doubles{199, 3, 100, 399, 203, 300});
+  }
+  CHECK(values(take_along_dim(x, tensor({-1, -6, 2}))) == Doubles{5, 0, 2});
+  CHECK_THROWS_AS(take_along_dim(x, tensor({-7})), IndexError);
+  CHECK_THROWS_AS(take_along_dim(x, tensor({6})), IndexError);
+  CHECK_THROWS_AS(take_along_dim(x, tensor({1.5})), TypeError);
   CHECK_THROWS_AS(take_along_dim(x, tensor({1}), 1), ValueError);
 }
 
