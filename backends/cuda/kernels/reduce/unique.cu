@@ -8,6 +8,7 @@
 #include "backends/cuda/kernels/reduce/line_order.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #include "backends/cuda/kernels/reduce/sort_pairs.h"
+#include "backends/functors/optional_data.h"
 #include "backends/functors/sort_key.h"
 #include "core/ops/reduce/scan.h"
 
@@ -27,14 +28,50 @@ template <class T>
 struct ColumnKeys {
   ColumnKey<T>* keys;
   const T* x;
-  const int64_t* order;
+  int64_t* order;
   int64_t width, column;
-  __device__ void operator()(int64_t i) const { keys[i] = functors::sort_key(x[order[i] * width + column]); }
+  __device__ void operator()(int64_t i) const {
+    const bool first = column == width - 1;
+    if (first) order[i] = i;
+    keys[i] = functors::sort_key(x[(first ? i : order[i]) * width + column]);
+  }
 };
 
-// Lexicographic order: stably by the last column, then by the one before, and so on.
+// Whether row a comes before row b; `tie` says it of equal ones.
+template <class T>
+__device__ bool comes_before(const T* a, const T* b, int64_t width, bool tie) {
+  for (int64_t c = 0; c < width; ++c) {
+    const auto key = functors::sort_key(a[c]), other = functors::sort_key(b[c]);
+    if (key != other) return key < other;
+  }
+  return tie;
+}
+
+// A block for each row counts those before it. Of few rows that is less work than a sort by every column.
+template <class T>
+__global__ void __launch_bounds__(kThreads) rank_rows(const T* x, int64_t n, int64_t width, int64_t* order) {
+  __shared__ int rank;
+  if (threadIdx.x == 0) rank = 0;
+  __syncthreads();
+  const int64_t own = blockIdx.x;
+  int before = 0;
+  for (int64_t i = threadIdx.x; i < n; i += kThreads) {
+    before += comes_before(x + i * width, x + own * width, width, i < own);
+  }
+  atomicAdd(&rank, before);
+  __syncthreads();
+  if (threadIdx.x == 0) order[rank] = own;
+}
+
+// Lexicographic order, of equal rows the first in position: by comparison of few, and else stably by the last column,
+// then by the one before, and so on.
 template <class T>
 void sort_rows(const T* x, int64_t n, int64_t width, int64_t* order) {
+  constexpr int64_t kMostCompared = int64_t{1} << 26;  // elements
+  if (n == 0) return;
+  if (n <= 1 << 13 && width <= kMostCompared / (n * n)) {
+    return launch_kernel("unique", rank_rows<T>, {static_cast<unsigned>(n), kThreads}, x, n, width, order);
+  }
   const auto count = static_cast<size_t>(n);
   const Scratch keys(2 * count * sizeof(ColumnKey<T>)), other(count * sizeof(int64_t));
   auto* key = keys.as<ColumnKey<T>>();
@@ -67,14 +104,14 @@ struct FlagFirst {
 template <class T>
 struct WriteDistinct {
   T* rows;
-  int64_t *inverse, *starts;
+  int64_t *inverse, *starts;  // inverse may be null
   const T* x;
   const bool* flags;
   const int64_t *numbers, *order;  // numbers count from one
   int64_t width;
   __device__ void operator()(int64_t i) const {
     const int64_t number = numbers[i] - 1;
-    inverse[order[i]] = number;
+    if (inverse) inverse[order[i]] = number;
     if (!flags[i]) return;
     starts[number] = i;
     for (int64_t c = 0; c < width; ++c) rows[number * width + c] = x[order[i] * width + c];
@@ -90,25 +127,28 @@ struct CountEach {
 
 struct UniqueLoop {
   template <class T>
-  static void run(Tensor& rows, Tensor& inverse, Tensor& counts, const Tensor& input, bool sort, bool) {
+  static void run(Tensor& rows, Tensor& inverse, Tensor& counts, const Tensor& input, bool sort, bool needs_inverse) {
     const int64_t n = input.size(0), width = input.size(1);
     const Device device = input.device();
     const T* x = input.data_ptr<T>();
     const Scratch memory(2 * static_cast<size_t>(n) * sizeof(int64_t));
     int64_t *order = memory.as<int64_t>(), *starts = order + n;
-    for_each_index("unique", n, CountUp{order});
-    if (sort) sort_rows(x, n, width, order);
+    if (sort) {
+      sort_rows(x, n, width, order);
+    } else {
+      for_each_index("unique", n, CountUp{order});
+    }
     const Tensor flags = rush::detail::empty_contiguous(n, kBool, device);
     for_each_index("unique", n, FlagFirst<T>{flags.data_ptr<bool>(), x, order, width});
     const Tensor numbers = rush::detail::empty_contiguous(n, kInt64, device);
     kernels::cumsum(kCUDA, numbers, flags, AlongDim(1, n, 1));
     const int64_t distinct = n == 0 ? 0 : read_back(numbers.data_ptr<int64_t>() + n - 1);
-    inverse = rush::detail::empty_contiguous(n, kInt64, device);
+    if (needs_inverse) inverse = rush::detail::empty_contiguous(n, kInt64, device);
     rows = rush::detail::empty_contiguous({distinct, width}, input.scalar_type(), device);
     counts = rush::detail::empty_contiguous(distinct, kInt64, device);
     for_each_index("unique", n,
-                   WriteDistinct<T>{rows.data_ptr<T>(), inverse.data_ptr<int64_t>(), starts, x, flags.data_ptr<bool>(),
-                                    numbers.data_ptr<int64_t>(), order, width});
+                   WriteDistinct<T>{rows.data_ptr<T>(), data_or_null<int64_t>(inverse), starts, x,
+                                    flags.data_ptr<bool>(), numbers.data_ptr<int64_t>(), order, width});
     for_each_index("unique", distinct, CountEach{counts.data_ptr<int64_t>(), starts, distinct, n});
   }
 };
