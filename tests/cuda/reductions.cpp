@@ -88,6 +88,21 @@ TEST_CASE("argmax finds the first of equal elements" * doctest::skip(!cuda::is_a
   }
 }
 
+TEST_CASE("topk takes the first of equal elements of long lines" * doctest::skip(!cuda::is_available())) {
+  for (const DimVector& shape : {DimVector{3, 9001}, DimVector{2, 30011}, DimVector{1, 1100003}}) {
+    for (const ScalarType dtype : {kFloat32, kBFloat16, kUInt8, kInt64, kBool}) {
+      const Tensor few = numbers(shape, kFloat32, 0, 40).floor();
+      const Tensor x = (dtype == kFloat32 ? few.masked_fill(few == 7, std::nan("")) : few).to(dtype).to(kGpu);
+      for (const bool largest : {true, false}) {
+        const auto [top, index] = x.topk(100, 1, largest);
+        CHECK(equal(index, std::get<1>(ops::sort_stable(x, true, 1, largest)).narrow(1, 0, 100)));
+        const Tensor wanted = x.gather(1, index);
+        CHECK(top.eq(wanted).logical_or(wanted.ne(wanted)).all().item<bool>());
+      }
+    }
+  }
+}
+
 TEST_CASE("scans are the CPU's" * doctest::skip(!cuda::is_available())) {
   for (const DimVector& shape :
        {DimVector{3, 5000}, DimVector{200000}, DimVector{4300, 1030}, DimVector{4, 33, 6}, DimVector{0, 3}}) {

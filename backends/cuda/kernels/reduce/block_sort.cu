@@ -68,11 +68,12 @@ struct LineKeys {
   __device__ void load_as(const LinePlaces& places, int64_t line, Key (&keys)[kItems]) const {
     if constexpr (sizeof(T) <= sizeof(Key)) {
       if (dtype != scalar_type_of<T> || offsets) return;
-      const T* from = static_cast<const T*>(x) + places.at(line, 0, places.size);
+      const T* from = static_cast<const T*>(x) + places.start(line);
+      const int64_t size = places.count(line);
 #pragma unroll
       for (int e = 0; e < kItems; ++e) {
         const int64_t k = static_cast<int64_t>(threadIdx.x) * kItems + e;
-        if (k < places.size) keys[e] = static_cast<Key>(functors::sort_key(from[k * places.inner])) ^ flip;
+        if (k < size) keys[e] = static_cast<Key>(functors::sort_key(from[k * places.inner])) ^ flip;
       }
     }
   }
@@ -92,7 +93,7 @@ __global__ void __launch_bounds__(kBlock)
     sort_line_kernel(const __grid_constant__ LineKeys<Key> from, const __grid_constant__ SortedPlaces out) {
   using Sort = cub::BlockRadixSort<Key, kBlock, kItems, uint16_t>;
   __shared__ typename Sort::TempStorage storage;
-  const int64_t line = blockIdx.x, size = out.places.size;
+  const int64_t line = blockIdx.x, size = out.places.count(line);
   Key keys[kItems];
   uint16_t numbers[kItems];
 #pragma unroll
@@ -126,10 +127,11 @@ bool sort_as(const char* op, int64_t lines, const LineKeys<Key>& from, const Sor
     launch_kernel(op, kernel, {static_cast<unsigned>(lines), threads}, from, out);
     return true;
   };
-  if (out.places.size <= 1024) return launch(sort_line_kernel<Key, 256, 4>, 256);
-  if (out.places.size <= 4096) return launch(sort_line_kernel<Key, 512, 8>, 512);
+  const int64_t longest = out.places.longest();
+  if (longest <= 1024) return launch(sort_line_kernel<Key, 256, 4>, 256);
+  if (longest <= 4096) return launch(sort_line_kernel<Key, 512, 8>, 512);
   if constexpr (sizeof(Key) == 4) {  // keys of 8 bytes would not fit into shared memory
-    if (out.places.size <= kLongestInBlock) return launch(sort_line_kernel<Key, 1024, 8>, 1024);
+    if (longest <= kLongestInBlock) return launch(sort_line_kernel<Key, 1024, 8>, 1024);
   }
   return false;
 }
@@ -138,7 +140,7 @@ bool sort_as(const char* op, int64_t lines, const LineKeys<Key>& from, const Sor
 
 bool sort_in_blocks(const char* op, const Tensor& input, const AlongDim& shape, bool descending,
                     const SortedPlaces& out) {
-  const int64_t lines = shape.outer * shape.inner;
+  const int64_t lines = shape.outer * shape.inner * out.places.chunks;
   const ScalarType dtype = input.scalar_type();
   const void* x = input.data_ptr();
   if (shape.size <= kFewToRank) {

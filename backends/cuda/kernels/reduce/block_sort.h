@@ -23,8 +23,8 @@ struct SortedPlaces {
     }
     const int64_t at = rank - ranks.begin(places.size, nans);
     if (at < 0 || at >= ranks.count) return;
-    const int64_t to = places.at(line, at, ranks.count), from = places.at(line, index, places.size);
-    indices[to] = index;
+    const int64_t to = places.at(line, at, ranks.count), from = places.start(line) + index * places.inner;
+    indices[to] = places.first(line) + index;
     switch (element_size) {
       case 1: move<uint8_t>(to, from); break;
       case 2: move<uint16_t>(to, from); break;
@@ -41,7 +41,7 @@ struct SortedPlaces {
 
 inline constexpr int64_t kLongestInBlock = 8192;  // with keys of 8 bytes half
 
-// Both return false, and do nothing, where lines are too long.
+// Both return false, and do nothing, where lines, or the chunks that `out` cuts them into, are too long.
 bool sort_in_blocks(const char* op, const Tensor& input, const AlongDim& shape, bool descending,
                     const SortedPlaces& out);
 // n offsets below 2^bits - 1, or kNoOffset: order (n) = what sorts them.

@@ -37,11 +37,21 @@ struct Ranks {
 void take_sorted(const char* op, const Tensor& values, const Tensor& indices, const Tensor& input,
                  const AlongDim& shape, bool descending, const Ranks& ranks);
 
-// Offsets of elements that are numbered line by line.
+// Offsets of elements that are numbered line by line. Lines may be cut into chunks, no two of which differ by more than
+// one element: then chunk c of line l counts as line l * chunks + c.
 struct LinePlaces {
-  int64_t size, inner;
-  explicit LinePlaces(const AlongDim& shape) : size(shape.size), inner(shape.inner) {}
+  int64_t size, inner, chunks;
+  explicit LinePlaces(const AlongDim& shape, int64_t chunks = 1)
+      : size(shape.size), inner(shape.inner), chunks(chunks) {}
+  // The elements of the longest chunk.
+  int64_t longest() const { return (size + chunks - 1) / chunks; }
 #ifdef __CUDACC__
+  // Which element of the line a chunk starts with, that element's offset, and how many elements there are.
+  __device__ int64_t first(int64_t line) const { return chunks == 1 ? 0 : line % chunks * size / chunks; }
+  __device__ int64_t start(int64_t line) const { return at(chunks == 1 ? line : line / chunks, first(line), size); }
+  __device__ int64_t count(int64_t line) const {
+    return chunks == 1 ? size : (line % chunks + 1) * size / chunks - first(line);
+  }
   // The offset of element k of a line, if lines have `length` elements.
   __device__ int64_t at(int64_t line, int64_t k, int64_t length) const {
     return (line / inner * length + k) * inner + line % inner;
