@@ -79,6 +79,7 @@ TEST_CASE("a replay does what the calls did" * doctest::skip(nothing_is_cached()
     const Tensor n = (t * 100).to(kInt64);
     return div(n, n % 7 + 1, "floor") + fmod(n, 5);
   });
+  check_replays(x, [](const Tensor& t) { return t.masked_scatter(t > 0.5, t.sin()); });
   check_replays(x, [](const Tensor& t) { return F::binary_cross_entropy(t.sigmoid(), t.sigmoid().round()); });
   const Tensor grid = rand({2, 5, 7, 2}, on_gpu()) * 2 - 1;
   check_replays(image, [&](const Tensor& t) {

@@ -99,6 +99,9 @@ TEST_CASE("masked_select and masked_scatter") {
   y.masked_scatter_(tensor({false, true, true}), y);
   CHECK(values(y) == Doubles{10, 10, 20, 3, 30, 3});
   CHECK_THROWS_AS(masked_scatter(x, mask, tensor({1.0, 2.0}, kFloat64)), ValueError);
+  Tensor untouched = zeros({1000}, kFloat32);
+  CHECK_THROWS_AS(untouched.masked_scatter_(ones({1000}, kBool), ones({999})), ValueError);
+  CHECK(untouched.count_nonzero().item<int64_t>() == 0);
   CHECK_THROWS_AS(masked_scatter(x, mask, tensor({1.0f})), TypeError);
   CHECK_THROWS_AS(masked_select(x, x), TypeError);
   CHECK_THROWS_AS(masked_select(empty({2}, kMeta), empty({2}, TensorOptions(kBool).device(kMeta))),

@@ -3,9 +3,10 @@
 
 #include <cub/device/device_scan.cuh>
 
-#include "backends/cuda/graphs/capture.h"
+#include "backends/cuda/device_assert.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
+#include "backends/cuda/kernels/read_back.h"
 #include "backends/cuda/memory/scratch.h"
 
 namespace rush::cuda {
@@ -50,7 +51,6 @@ class ChosenBefore {
   template <class T>
   ChosenBefore(const char* op, const T* flags, int64_t n)
       : parts_((n + kPart - 1) / kPart), counts_(static_cast<size_t>(parts_ + 1) * sizeof(int64_t)) {
-    check_not_capturing("counting what a mask chooses");
     const cudaStream_t stream = current_stream();
     auto* counts = counts_.as<int64_t>();
     RUSH_CUDA_CHECK(cudaMemsetAsync(counts + parts_, 0, sizeof(int64_t), stream));
@@ -59,15 +59,14 @@ class ChosenBefore {
     RUSH_CUDA_CHECK(cub::DeviceScan::ExclusiveSum(nullptr, nbytes, counts, counts, parts_ + 1, stream));
     const Scratch temporary(nbytes);
     RUSH_CUDA_CHECK(cub::DeviceScan::ExclusiveSum(temporary.data(), nbytes, counts, counts, parts_ + 1, stream));
-    RUSH_CUDA_CHECK(cudaMemcpyAsync(&total_, counts + parts_, sizeof total_, cudaMemcpyDeviceToHost, stream));
-    synchronize_current_stream();
   }
-  int64_t total() const { return total_; }
+  // Waits for the device.
+  int64_t read_total() const { return read_back(counts() + parts_); }
   int64_t parts() const { return parts_; }
   const int64_t* counts() const { return counts_.as<int64_t>(); }
 
  private:
-  int64_t parts_, total_ = 0;
+  int64_t parts_;
   Scratch counts_;
 };
 
@@ -105,8 +104,8 @@ struct NonzeroLoop {
     RUSH_CHECK_NOT_IMPLEMENTED(self.dim() <= kMaxTensorDims, "nonzero: more than ", kMaxTensorDims, " dimensions");
     const T* flags = self.data_ptr<T>();
     const ChosenBefore before("nonzero", flags, self.numel());
-    out = rush::detail::empty_contiguous({before.total(), self.dim()}, kInt64, self.device());
-    if (before.total() == 0) return;
+    out = rush::detail::empty_contiguous({before.read_total(), self.dim()}, kInt64, self.device());
+    if (out.size(0) == 0) return;
     self.numel() < int64_t{1} << 32 ? write<T, uint32_t>(self, out, before) : write<T, uint64_t>(self, out, before);
   }
 
@@ -124,14 +123,18 @@ struct NonzeroLoop {
   }
 };
 
-// Copies the selected elements of `spread` to `packed`, or back.
+// Copies the selected elements of `spread` to `packed`, of `size` elements, or back, which needs as many as are
+// selected.
 template <class T, bool pack>
 struct MoveChosen {
   const bool* mask;
   int64_t n;
   const int64_t* before;
   T *spread, *packed;
+  int64_t parts, size;
+  DeviceCheck check;
   __device__ void operator()(int64_t part) const {
+    if (!RUSH_DEVICE_CHECK(before[parts] <= size, check, before[parts], size)) return;
     const int64_t begin = part * kPart, end = min(begin + kPart, n);
     T* next = packed + before[part];
     for (int64_t i = begin; i < end; ++i) {
@@ -150,23 +153,22 @@ struct MoveChosenLoop {
   template <class T>
   static void run(const char* op, const Tensor& mask, const ChosenBefore& before, const Tensor& spread,
                   const Tensor& packed) {
-    if (before.total() == 0) return;
-    for_each_index(op, before.parts(),
-                   MoveChosen<T, pack>{mask.data_ptr<bool>(), mask.numel(), before.counts(),
-                                       static_cast<T*>(spread.data_ptr()), static_cast<T*>(packed.data_ptr())});
+    for_each_index(
+        op, before.parts(),
+        MoveChosen<T, pack>{mask.data_ptr<bool>(), mask.numel(), before.counts(), static_cast<T*>(spread.data_ptr()),
+                            static_cast<T*>(packed.data_ptr()), before.parts(), packed.numel(),
+                            device_check(op, "the mask selects more elements than the source has")});
   }
 };
 
 void masked_select(const Tensor& self, const Tensor& mask, Tensor& out) {
   const ChosenBefore before("masked_select", mask.data_ptr<bool>(), mask.numel());
-  out = rush::detail::empty_contiguous(before.total(), self.scalar_type(), self.device());
+  out = rush::detail::empty_contiguous(before.read_total(), self.scalar_type(), self.device());
   pick_bytes<MoveChosenLoop<true>>(self.element_size())("masked_select", mask, before, self, out);
 }
 
 void masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source) {
   const ChosenBefore before("masked_scatter", mask.data_ptr<bool>(), mask.numel());
-  RUSH_CHECK_VALUE(source.numel() >= before.total(), "masked_scatter: the mask selects ", before.total(),
-                   " elements, the source has ", source.numel());
   pick_bytes<MoveChosenLoop<false>>(self.element_size())("masked_scatter", mask, before, self, source);
 }
 
