@@ -53,6 +53,10 @@ TEST_CASE("cat of many tensors: more than a launch takes, of any widths, alignme
     check({base, base.slice(1, 0, 700, 2), counting({3, 1}, dtype).expand({3, 2}),
            counting({1, 4}, dtype).expand({3, 4})},
           1);
+    check({base.slice(1, 0, 700, 3), base.slice(1, 1, 700, 40), base}, 1);
+    check({base.select(0, 1).slice(0, 1, 700, 2), base.select(1, 0)}, 0);
+    const Tensor cube = counting({3, 5, 8}, dtype);
+    check({cube.slice(2, 0, 8, 2), cube.slice(2, 0, 4), cube.slice(2, 1, 8, 2)}, 1);
   }
   const Tensor long_one = counting({5000});
   check({long_one, counting({3}), long_one.narrow(0, 1, 4001), counting({2}, kInt64)}, 0);

@@ -10,11 +10,12 @@ namespace rush::cuda {
 
 namespace {
 
-// A tensor as rows of consecutive units: one row for each position in the dimensions before the joined one.
+// A tensor as rows of units: one row for each position in the dimensions before the joined one.
 struct JoinedRows {
   const char* from;
   int64_t step, column;  // between its rows, and where they begin in those of the result
   uint32_t count, first_block;
+  uint32_t spacing;  // between the units of a row; of more than one element, they are consecutive
   Divider length;
 };
 
@@ -46,7 +47,7 @@ __global__ void __launch_bounds__(kThreads) join_kernel(const __grid_constant__ 
     const uint32_t i = first + e * kThreads;
     const uint32_t row = rows.length.quotient(i), column = i - row * rows.length.divisor;
     places[e] = row * batch.row + column;
-    if (i < rows.count) units[e] = from[row * rows.step + column];
+    if (i < rows.count) units[e] = from[row * rows.step + int64_t{column} * rows.spacing];
   }
 #pragma unroll
   for (int e = 0; e < kUnitsOfThread; ++e) {
@@ -54,14 +55,20 @@ __global__ void __launch_bounds__(kThreads) join_kernel(const __grid_constant__ 
   }
 }
 
-// Whether the tensor is rows of consecutive elements, `step` elements apart.
-bool find_rows(const Tensor& t, int64_t dim, int64_t& step) {
+// Whether the tensor is rows of elements that are `spacing` apart, and no further than that accesses share their bytes.
+// The rows are `step` elements apart.
+bool find_rows(const Tensor& t, int64_t dim, int64_t& step, int64_t& spacing) {
+  constexpr int64_t kAccess = 32;
   int64_t length = 1;
+  spacing = 1;
   for (int64_t d = t.dim(); d-- > dim;) {
-    if (t.size(d) != 1 && t.stride(d) != length) return false;
+    if (t.size(d) == 1) continue;
+    if (length == 1) spacing = t.stride(d);
+    if (t.stride(d) != length * spacing) return false;
     length *= t.size(d);
   }
-  step = length;
+  if (spacing != 1 && spacing * t.element_size() > kAccess) return false;
+  step = length * spacing;
   int64_t rows = 1;
   for (int64_t d = dim; d-- > 0;) {
     if (t.size(d) == 1) continue;
@@ -99,6 +106,7 @@ int64_t widest_unit(const JoinBatch<kMost>& batch, int64_t element_size) {
     const JoinedRows& rows = batch.tensors[i];
     bytes |= (rows.step | rows.column | rows.length.divisor) * element_size;
     bytes |= static_cast<int64_t>(reinterpret_cast<uintptr_t>(rows.from));
+    if (rows.spacing != 1) bytes |= element_size;
   }
   return bytes & -bytes;  // the lowest bit that is set in any of them
 }
@@ -114,16 +122,16 @@ void join(const Tensor& out, TensorList tensors, int64_t dim) {
     pick_bytes<JoinLoop<kMost>>(widest_unit(batch, element_size))(batch, element_size);
     batch.count = 0;
   };
-  int64_t start = 0, step = 0;
+  int64_t start = 0, step = 0, spacing = 1;
   for (const Tensor& t : tensors) {
     if (t.numel() == 0) continue;
     const int64_t length = batch.row / width * t.size(dim);
     const bool joined = out.is_contiguous() && t.scalar_type() == out.scalar_type() && t.numel() < int64_t{1} << 31 &&
-                        find_rows(t, dim, step);
+                        find_rows(t, dim, step, spacing);
     if (joined) {
-      batch.tensors[batch.count++] = {
-          static_cast<const char*>(t.data_ptr()), step, batch.row / width * start,
-          static_cast<uint32_t>(t.numel()),       0,    Divider(static_cast<uint32_t>(length))};
+      batch.tensors[batch.count++] = {static_cast<const char*>(t.data_ptr()), step, batch.row / width * start,
+                                      static_cast<uint32_t>(t.numel()),       0,    static_cast<uint32_t>(spacing),
+                                      Divider(static_cast<uint32_t>(length))};
       if (batch.count == kMost) launch();
     } else {
       Tensor place =
