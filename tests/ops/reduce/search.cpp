@@ -85,6 +85,10 @@ TEST_CASE("distinct elements and rows of every size of numbers") {
     CHECK(distinct.to(kFloat64).diff().gt(0).all().item<bool>());
     CHECK(distinct.index({inverse}).equal(x));
     CHECK(values(counts) == values(inverse.bincount()));
+    const auto [runs, run_of, run_lengths] = unique_consecutive(x, true, true);
+    CHECK(runs.index({run_of}).equal(x));
+    CHECK(values(run_lengths) == values(run_of.bincount()));
+    CHECK(runs.slice(0, 1).ne(runs.slice(0, 0, -1)).all().item<bool>());
     // A GPU compares few rows with each other, and sorts many by every column.
     for (const Tensor& table : {x.view({3000, 3}), stack({x, x.flip(0), x.roll(7)}, 1)}) {
       const auto [rows, of, lengths] = unique_dim(table, 0);

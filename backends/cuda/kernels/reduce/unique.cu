@@ -16,10 +16,8 @@ namespace rush::cuda {
 
 namespace {
 
-struct CountUp {
-  int64_t* order;
-  __device__ void operator()(int64_t i) const { order[i] = i; }
-};
+// The rows' order is null if they stay as they are.
+__device__ inline int64_t row_at(const int64_t* order, int64_t i) { return order ? order[i] : i; }
 
 template <class T>
 using ColumnKey = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
@@ -93,9 +91,9 @@ struct FlagFirst {
   int64_t width;
   __device__ void operator()(int64_t i) const {
     bool first = i == 0;
+    const T *own = x + row_at(order, i) * width, *before = first ? own : x + row_at(order, i - 1) * width;
     for (int64_t c = 0; c < width && !first; ++c) {
-      const auto before = static_cast<opmath_t<T>>(x[order[i - 1] * width + c]);
-      first = !(before == static_cast<opmath_t<T>>(x[order[i] * width + c]));
+      first = !(static_cast<opmath_t<T>>(before[c]) == static_cast<opmath_t<T>>(own[c]));
     }
     flags[i] = first;
   }
@@ -111,10 +109,11 @@ struct WriteDistinct {
   int64_t width;
   __device__ void operator()(int64_t i) const {
     const int64_t number = numbers[i] - 1;
-    if (inverse) inverse[order[i]] = number;
+    const int64_t row = row_at(order, i);
+    if (inverse) inverse[row] = number;
     if (!flags[i]) return;
     starts[number] = i;
-    for (int64_t c = 0; c < width; ++c) rows[number * width + c] = x[order[i] * width + c];
+    for (int64_t c = 0; c < width; ++c) rows[number * width + c] = x[row * width + c];
   }
 };
 
@@ -132,12 +131,8 @@ struct UniqueLoop {
     const Device device = input.device();
     const T* x = input.data_ptr<T>();
     const Scratch memory(2 * static_cast<size_t>(n) * sizeof(int64_t));
-    int64_t *order = memory.as<int64_t>(), *starts = order + n;
-    if (sort) {
-      sort_rows(x, n, width, order);
-    } else {
-      for_each_index("unique", n, CountUp{order});
-    }
+    int64_t *starts = memory.as<int64_t>(), *order = sort ? starts + n : nullptr;
+    if (sort) sort_rows(x, n, width, order);
     const Tensor flags = rush::detail::empty_contiguous(n, kBool, device);
     for_each_index("unique", n, FlagFirst<T>{flags.data_ptr<bool>(), x, order, width});
     const Tensor numbers = rush::detail::empty_contiguous(n, kInt64, device);
