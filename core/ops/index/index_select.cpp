@@ -1,6 +1,7 @@
 #include "core/ops/index/index_select.h"
 
 #include "core/ops/basic.h"
+#include "core/ops/index/gather.h"
 #include "core/ops/index/index.h"
 #include "core/ops/register.h"
 #include "core/size_arithmetic.h"
@@ -13,8 +14,14 @@ namespace {
 
 // Slices of a tensor along a dimension, ready for the kernels of Note [Indexing by offsets].
 struct Slices {
-  Tensor view, offsets;
-  int64_t dim;
+  Tensor view, index;
+  IndexedDim where;
+
+  Tensor offsets() const {
+    const Tensor result = detail::empty_contiguous(index.sizes(), kInt64, view.device());
+    kernels::index_offsets(view.device().type, result, index, where, false);
+    return result;
+  }
 };
 
 // A tensor without dimensions is its own only slice.
@@ -29,24 +36,25 @@ Slices slices_of(const Tensor& self, int64_t dim, const Tensor& index, const cha
     sizes.erase(sizes.begin() + dim);
     strides.erase(strides.begin() + dim);
   }
-  Slices slices;
-  slices.dim = dim;
-  slices.view = detail::make_view(self, sizes, strides, self.storage_offset());
-  slices.offsets = detail::empty_contiguous(index.sizes(), kInt64, self.device());
-  kernels::index_offsets(self.device().type, slices.offsets, index_as_int64(index, self.device(), op), where, false);
-  return slices;
+  return {detail::make_view(self, sizes, strides, self.storage_offset()), index_as_int64(index, self.device(), op),
+          where};
 }
 
 Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   const Slices slices = slices_of(self, dim, index, "index_select", false);
   DimVector sizes(self.sizes());
   if (self.dim() > 0) {
-    sizes[static_cast<size_t>(slices.dim)] = index.numel();
+    sizes[static_cast<size_t>(slices.where.dim)] = index.numel();
   } else {
     RUSH_CHECK_VALUE(index.numel() == 1, "index_select: a 0-dimensional tensor takes one index, got ", index.numel());
   }
   const Tensor out = detail::empty_contiguous(sizes, self.scalar_type(), self.device());
-  kernels::index_gather(self.device().type, out, slices.view, slices.offsets, slices.dim);
+  if (slices.view.dim() > 0) {
+    kernels::index_gather(self.device().type, out, slices.view, slices.offsets(), slices.where.dim);
+  } else {  // of single elements
+    const Tensor elements = detail::make_view(self, {index.numel()}, {0}, self.storage_offset());
+    kernels::gather(self.device().type, out, elements, slices.index, slices.where);
+  }
   return out;
 }
 
@@ -72,7 +80,7 @@ SliceWrite prepare_slice_write(const Tensor& self, int64_t dim, const Tensor& in
   check_writable(self, op);
   check_source(self, dim, index, source, op);
   const Slices slices = slices_of(self, dim, index, op, false);
-  return {slices.view, slices.offsets, values_for_scatter(source, source.sizes(), self), slices.dim, write};
+  return {slices.view, slices.offsets(), values_for_scatter(source, source.sizes(), self), slices.where.dim, write};
 }
 
 void SliceWrite::run() const {
@@ -127,8 +135,8 @@ Tensor& index_fill__int_Tensor(Tensor& self, int64_t dim, const Tensor& index, c
   check_writable(self, "index_fill");
   const Slices slices = slices_of(self, dim, index, "index_fill", true);
   const Tensor filler = number_as(value, self.scalar_type()).to(self.device());
-  kernels::index_scatter(self.device().type, slices.view, slices.offsets, filler, slices.dim, IndexWrite::Assign,
-                         Tensor());
+  kernels::index_scatter(self.device().type, slices.view, slices.offsets(), filler, slices.where.dim,
+                         IndexWrite::Assign, Tensor());
   return self;
 }
 

@@ -37,6 +37,11 @@ TEST_CASE("index_select equals a plain loop along every dimension, strided or no
   }
   CHECK(values(index_select(base, -3, tensor({1}).to(kInt32))) == values(base.select(0, 1)));
   CHECK(index_select(base, 1, zeros({0}, kInt64)).sizes() == IntArrayRef({3, 0, 2}));
+  const Tensor line = counting({40}).slice(0, 1, 40, 3), places = (arange(500, kInt64) * 7 % 13).slice(0, 0, 500, 2);
+  CHECK(values(index_select(line, 0, places)) == values(places * 3 + 1));
+  CHECK(index_select(line, 0, scalar_tensor(2, kInt64)).sizes() == IntArrayRef({1}));
+  CHECK_THROWS_AS(index_select(line, 0, tensor({13})), IndexError);
+  CHECK_THROWS_AS(index_select(line, 0, tensor({-1})), IndexError);
   CHECK(index_select(base, 1, scalar_tensor(1, kInt64)).sizes() == IntArrayRef({3, 1, 2}));
   CHECK(index_select(scalar_tensor(5), 0, tensor({0})).sizes().empty());
   CHECK(index_select(empty({3, 4}, kMeta), 1, empty({5}, TensorOptions(kInt64).device(kMeta))).sizes() ==
