@@ -8,6 +8,7 @@
 #include "core/ops/nn/grid_sampler.h"
 #include "core/ops/nn/loss.h"
 #include "core/ops/nn/norm.h"
+#include "core/ops/nn/recurrent_layer.h"
 #include "core/ops/optim/foreach.h"
 #include "core/ops/pointwise/power.h"
 #include "core/ops/pointwise/special.h"
@@ -51,7 +52,8 @@ void register_missing_derivatives(Registry& r) {
          ops::native_batch_norm_backward, ops::native_batch_norm_relu_backward>(r);
   refuse<ops::add_layer_norm_backward, ops::gelu_perceptron_backward, ops::linear_parameter_gradients, ops::linear_gelu,
          ops::gelu_bias_backward_>(r);
-  refuse<ops::cross_entropy_backward, ops::grid_sampler_2d_backward, ops::grid_sampler_3d_backward>(r);
+  refuse<ops::cross_entropy_backward, ops::grid_sampler_2d_backward, ops::grid_sampler_3d_backward,
+         ops::recurrent_layer_backward>(r);
   refuse<ops::_scaled_dot_product_flash_attention_for_cpu_backward,
          ops::_scaled_dot_product_efficient_attention_backward, ops::_scaled_dot_product_cudnn_attention_backward>(r);
   refuse<ops::foreach_norms, ops::foreach_total_norm, ops::foreach_to_copy>(r);

@@ -27,7 +27,8 @@ void derive_all(Registry& registry, SourceLocation where = SourceLocation::curre
   X(register_gather_derivatives) X(register_index_derivatives) X(register_index_select_derivatives)                    \
   X(register_masked_derivatives) X(register_matmul_derivatives) X(register_norm_derivatives)                           \
   X(register_pool_derivatives) X(register_pad_derivatives) X(register_random_derivatives)                              \
-  X(register_rearrange_derivatives) X(register_reduce_derivatives) X(register_scan_derivatives)                        \
+  X(register_rearrange_derivatives) X(register_recurrent_layer_derivatives) X(register_reduce_derivatives)             \
+  X(register_scan_derivatives)                                                                                         \
   X(register_softmax_derivatives) X(register_sort_derivatives) X(register_statistics_derivatives)                      \
   X(register_triangular_derivatives) X(register_special_derivatives) X(register_unary_derivatives) X(register_vector_norm_derivatives)                 \
   X(register_upsample_derivatives) X(register_view_derivatives) X(register_missing_derivatives)

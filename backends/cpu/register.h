@@ -21,7 +21,7 @@ namespace cpu {
   X(register_fused) X(register_copy) X(register_ctc_loss) X(register_loss) X(register_gather) X(register_extrema)      \
   X(register_fft) X(register_histogram) X(register_index) X(register_index_select) X(register_masked)                  \
   X(register_matmul) X(register_norm) X(register_pool) X(register_order_statistics) X(register_optim)                  \
-  X(register_pad) X(register_mt19937) X(register_random) X(register_range)                       \
+  X(register_pad) X(register_mt19937) X(register_random) X(register_range) X(register_recurrent)                       \
   X(register_reduce) X(register_triangular) X(register_scan) X(register_search) X(register_softmax) X(register_sort)   \
   X(register_statistics) X(register_unary) X(register_upsample) X(register_unique) X(register_vector_norm)             \
   X(register_view) X(register_power) X(register_ternary) X(register_unary_math)

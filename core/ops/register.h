@@ -23,6 +23,7 @@ void register_ops(Registry& registry);
   X(register_norm_ops) X(register_pinned_ops) X(register_pool_ops) X(register_order_statistics_ops)                    \
   X(register_quantile_ops) X(register_product_ops) X(register_pad_ops) X(register_random_factory_ops)                  \
   X(register_random_ops) X(register_range_ops) X(register_rearrange_ops) X(register_recurrent_ops)                     \
+  X(register_recurrent_layer_ops)                                                                                      \
   X(register_reduce_ops) X(register_split_ops) X(register_triangular_ops) X(register_scan_ops)                         \
   X(register_search_ops) X(register_softmax_ops) X(register_sort_ops) X(register_statistics_ops)                       \
   X(register_stft_ops) X(register_special_ops) X(register_unary_ops) X(register_upsample_ops) X(register_unique_ops)                           \

@@ -73,6 +73,13 @@ const std::vector<Computation> kComputations = {
        }
        return results;
      }},
+    {"recurrent layers",
+     [](ScalarType t) {
+       const nn::LSTM lstm(nn::LSTMOptions(33, 129).num_layers(2).bidirectional(true));
+       lstm->to(t);
+       return with_gradients([&](const Results& x) { return std::get<0>(lstm->forward(x[0])); },
+                             {randn({19, 17, 33}, t)});
+     }},
     {"norms",
      [](ScalarType t) {
        Results results;

@@ -7,6 +7,7 @@
 #include "core/ops/nn/cudnn_rnn.h"
 #include "core/ops/nn/dropout.h"
 #include "core/ops/nn/linear.h"
+#include "core/ops/nn/recurrent_layer.h"
 #include "core/ops/pointwise/activation.h"
 #include "core/ops/register.h"
 
@@ -88,9 +89,10 @@ constexpr const char* recurrent_name(RecurrentMode mode) {
   return "";
 }
 
-// The layers that parameters are of; check_recurrent says whether all of them fit.
-RecurrentLayers layers_of(RecurrentMode mode, TensorList params, bool has_biases, int64_t num_layers,
-                          bool bidirectional) {
+}  // namespace
+
+RecurrentLayers recurrent_layers_of(RecurrentMode mode, TensorList params, bool has_biases, int64_t num_layers,
+                                    bool bidirectional) {
   const char* op = recurrent_name(mode);
   RecurrentLayers layers{mode, 0, 0, 0, num_layers, bidirectional, has_biases};
   const int64_t count = static_cast<int64_t>(params.size());
@@ -114,6 +116,8 @@ RecurrentLayers layers_of(RecurrentMode mode, TensorList params, bool has_biases
   return layers;
 }
 
+namespace {
+
 // ---- step by step ----
 
 struct CellState {
@@ -125,11 +129,10 @@ struct CellWeights {
   std::optional<Tensor> bias_ih, bias_hh, weight_hr;
 };
 
-CellWeights weights_of(const RecurrentLayers& layers, TensorList params, int64_t cell) {
-  const Tensor* w = params.data() + cell * layers.weights_per_cell();
+CellWeights weights_of(TensorList w) {
   CellWeights weights{w[0], w[1], std::nullopt, std::nullopt, std::nullopt};
-  if (layers.biases) weights.bias_ih = w[2], weights.bias_hh = w[3];
-  if (layers.projection > 0) weights.weight_hr = w[layers.weights_per_cell() - 1];
+  if (w.size() >= 4) weights.bias_ih = w[2], weights.bias_hh = w[3];
+  if (w.size() % 2 == 1) weights.weight_hr = w[w.size() - 1];
   return weights;
 }
 
@@ -201,43 +204,76 @@ std::tuple<std::vector<Tensor>, CellState> run_direction(RecurrentMode mode, con
 
 using RecurrentResult = std::tuple<Tensor, Tensor, Tensor>;  // output, h, c
 
-RecurrentResult step_by_step(const RecurrentLayers& layers, const RecurrentInput& in, TensorList params,
-                             double dropout_p) {
+}  // namespace
+
+RecurrentResult recurrent_layer_by_operators(const Tensor& input, TensorList weights, const Tensor& h, const Tensor& c,
+                                             RecurrentMode mode, bool reverse, IntArrayRef batch_sizes) {
+  const CellWeights w = weights_of(weights);
+  // The inputs' part of all gates is one matrix product.
+  const std::vector<Tensor> from_input = ops::linear(input, w.weight_ih, w.bias_ih).split_with_sizes(batch_sizes);
+  const CellState start = map_state({h, c}, [](const Tensor& t) { return t.squeeze(0); });
+  const auto [steps, end] = run_direction(mode, from_input, w, start, reverse);
+  const CellState last = map_state(end, [](const Tensor& t) { return t.unsqueeze(0); });
+  return {rush::cat(steps), last.h, last.c};
+}
+
+namespace {
+
+bool any_requires_grad(const RecurrentInput& in, TensorList params) {
+  const auto requires_grad = [](const Tensor& t) { return t.defined() && t.requires_grad(); };
+  return dispatch_state.grad_mode && (requires_grad(in.data) || requires_grad(in.h) || requires_grad(in.c) ||
+                                      std::any_of(params.begin(), params.end(), requires_grad));
+}
+
+Tensor join(const std::vector<Tensor>& parts) { return parts.size() == 1 ? parts[0] : rush::cat(parts); }
+
+// ---- layer by layer ----
+
+// One layer in one direction: as one operator where the device has its steps, and there is something to compute.
+RecurrentResult run_layer(RecurrentMode mode, const RecurrentInput& in, TensorList weights, bool reverse) {
+  const Tensor& x = in.data;
+  if (!kernels::recurrent_step.has(x.device().type) || !is_floating_point(x.scalar_type()) || x.numel() == 0) {
+    return recurrent_layer_by_operators(in.data, weights, in.h, in.c, mode, reverse, in.batch_sizes);
+  }
+  const auto [output, h, c, reserve] =
+      ops::recurrent_layer(in.data, weights, in.h, in.c.defined() ? std::optional(in.c) : std::nullopt,
+                           static_cast<int64_t>(mode), reverse, any_requires_grad(in, weights), in.batch_sizes);
+  return {output, h, c};
+}
+
+RecurrentResult layer_by_layer(const RecurrentLayers& layers, const RecurrentInput& in, TensorList params,
+                               double dropout_p) {
   const bool packed = !in.batch_sizes.empty();
-  Tensor input = in.data;
-  std::vector<CellState> last;
+  const auto per_cell = static_cast<size_t>(layers.weights_per_cell());
+  const DimVector all_run(packed ? 0 : static_cast<size_t>(in.data.size(0)), in.batch());
+  const IntArrayRef batch_sizes = packed ? in.batch_sizes : IntArrayRef(all_run);
+  Tensor input = packed ? in.data : in.data.flatten(0, 1);  // (rows, in)
+  std::vector<Tensor> last_h, last_c;
   for (int64_t layer = 0; layer < layers.layers; ++layer) {
     std::vector<Tensor> outputs;
     for (int64_t direction = 0; direction < layers.directions(); ++direction) {
       const int64_t cell = layer * layers.directions() + direction;
-      const CellWeights w = weights_of(layers, params, cell);
-      // The inputs' part of all gates is one matrix product.
-      const Tensor gates = ops::linear(input, w.weight_ih, w.bias_ih);
-      const std::vector<Tensor> from_input = packed ? gates.split_with_sizes(in.batch_sizes) : gates.unbind(0);
-      const CellState start = map_state({in.h, in.c}, [&](const Tensor& t) { return t[cell]; });
-      const auto [steps, end] = run_direction(layers.mode, from_input, w, start, direction == 1);
-      outputs.push_back(packed ? rush::cat(steps) : rush::stack(steps, 0));
-      last.push_back(map_state(end, [](const Tensor& t) { return t.unsqueeze(0); }));
+      const auto of_cell = [&](const Tensor& t) { return t.defined() ? t.narrow(0, cell, 1) : Tensor(); };
+      const RecurrentInput each{input, batch_sizes, of_cell(in.h), of_cell(in.c)};
+      const auto [output, h, c] =
+          run_layer(layers.mode, each, params.slice(static_cast<size_t>(cell) * per_cell, per_cell), direction == 1);
+      outputs.push_back(output);
+      last_h.push_back(h);
+      if (c.defined()) last_c.push_back(c);
     }
     input = outputs.size() == 1 ? outputs[0] : rush::cat(outputs, -1);
     if (layer + 1 < layers.layers) input = ops::dropout(input, dropout_p, true);
   }
-  const CellState ends = join_states(last);
-  return {input, ends.h, ends.c};
+  const Tensor output = packed ? input : input.view({in.data.size(0), in.data.size(1), input.size(1)});
+  return {output, join(last_h), last_c.empty() ? Tensor() : join(last_c)};
 }
 
 // ---- by cuDNN ----
 
-bool any_requires_grad(const RecurrentInput& in, TensorList params) {
-  const auto requires_grad = [](const Tensor& t) { return t.defined() && t.requires_grad(); };
-  return requires_grad(in.data) || requires_grad(in.h) || requires_grad(in.c) ||
-         std::any_of(params.begin(), params.end(), requires_grad);
-}
-
 // All layers at once, or where something is dropped between them, one at a time: what is dropped is then drawn as on
 // the CPU, and the generator's state alone says what it will be.
 RecurrentResult by_cudnn(const RecurrentLayers& layers, const RecurrentInput& in, TensorList params, double dropout_p) {
-  const bool for_backward = dispatch_state.grad_mode && any_requires_grad(in, params);
+  const bool for_backward = any_requires_grad(in, params);
   const int64_t at_once = dropout_p > 0 ? 1 : layers.layers, cells = at_once * layers.directions();
   const auto weights = static_cast<size_t>(cells * layers.weights_per_cell());
   Tensor input = in.data;
@@ -254,7 +290,6 @@ RecurrentResult by_cudnn(const RecurrentLayers& layers, const RecurrentInput& in
     last_h.push_back(h);
     if (c.defined()) last_c.push_back(c);
   }
-  const auto join = [](const std::vector<Tensor>& parts) { return parts.size() == 1 ? parts[0] : rush::cat(parts); };
   return {input, join(last_h), last_c.empty() ? Tensor() : join(last_c)};
 }
 
@@ -265,11 +300,11 @@ RecurrentResult run_recurrent(RecurrentMode mode, const RecurrentInput& in, Tens
   const char* op = recurrent_name(mode);
   RUSH_CHECK_VALUE(dropout_p >= 0 && dropout_p <= 1, op, ": dropout probability has to be between 0 and 1, but got ",
                    dropout_p);
-  const RecurrentLayers layers = layers_of(mode, params, has_biases, num_layers, bidirectional);
+  const RecurrentLayers layers = recurrent_layers_of(mode, params, has_biases, num_layers, bidirectional);
   check_recurrent(op, layers, in, params);
   const double dropped = train && num_layers > 1 ? dropout_p : 0;
   return ops::cudnn_is_acceptable(in.data) ? by_cudnn(layers, in, params, dropped)
-                                           : step_by_step(layers, in, params, dropped);
+                                           : layer_by_layer(layers, in, params, dropped);
 }
 
 RecurrentResult run_padded(RecurrentMode mode, const Tensor& input, const Tensor& h, const Tensor& c, TensorList params,

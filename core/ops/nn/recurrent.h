@@ -62,7 +62,8 @@ inline constinit Op<std::tuple<Tensor, Tensor>(const Tensor&, TensorList, const 
 // last one's is dropped out. Throws ValueError on shapes that do not fit and TypeError when the dtypes differ.
 //
 // On CUDA they run through cuDNN where it takes the dtype and is not switched off, and can then be differentiated once
-// (core/ops/nn/cudnn_rnn.h); they give the same numbers as step by step, to rounding.
+// (core/ops/nn/cudnn_rnn.h); they give the same numbers as step by step, to rounding. On the CPU a layer in one
+// direction is one operator: Note [A layer over all steps].
 
 // The operator over padded and packed sequences, and its cell: input (N, in) or (in), hx (N, H) or (H), the shapes of
 // one layer's parameters -> the next h.

@@ -5,8 +5,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "core/ops/nn/cudnn_rnn.h"
+#include "core/ops/nn/recurrent_layer.h"
 #include "rushlight.h"
 #include "tests/ops/index/index_testing.h"
 
@@ -130,6 +132,174 @@ TEST_CASE("recurrent layers on the CPU can be differentiated twice") {
     return Tensors{output, last_h, last_c};
   };
   check_gradients(run, inputs);
+}
+
+namespace {
+
+// A layer in one direction over packed sequences: its inputs are input, weights, h, and of an LSTM c.
+struct LayerCase {
+  RecurrentMode mode;
+  bool biases, projected, reverse;
+  DimVector batch_sizes;
+  int64_t hidden;
+
+  bool is_lstm() const { return mode == RecurrentMode::Lstm; }
+  Tensors inputs(ScalarType dtype = kFloat64) const {
+    const int64_t gates = RecurrentLayers{mode}.gates() * hidden, size = projected ? hidden - 1 : hidden;
+    const int64_t rows = std::accumulate(batch_sizes.begin(), batch_sizes.end(), int64_t(0)), batch = batch_sizes[0];
+    Tensors in = {randn({rows, kInput}, kFloat64), randn({gates, kInput}, kFloat64), randn({gates, size}, kFloat64)};
+    if (biases) in.insert(in.end(), {randn({gates}, kFloat64), randn({gates}, kFloat64)});
+    if (projected) in.push_back(randn({size, hidden}, kFloat64));
+    in.push_back(randn({1, batch, size}, kFloat64));
+    if (is_lstm()) in.push_back(randn({1, batch, hidden}, kFloat64));
+    for (Tensor& t : in) t = (t * 0.4).to(dtype).requires_grad_();
+    return in;
+  }
+  Tensors run(const Tensors& in, bool by_operators) const {
+    const size_t states = is_lstm() ? 2 : 1;
+    const TensorList weights = TensorList(in).slice(1, in.size() - 1 - states);
+    const Tensor h = in[in.size() - states], c = is_lstm() ? in.back() : Tensor();
+    if (by_operators) {
+      const auto [output, h_n, c_n] =
+          native::recurrent_layer_by_operators(in[0], weights, h, c, mode, reverse, batch_sizes);
+      return is_lstm() ? Tensors{output, h_n, c_n} : Tensors{output, h_n};
+    }
+    const auto [output, h_n, c_n, reserve] =
+        ops::recurrent_layer(in[0], weights, h, is_lstm() ? std::optional(c) : std::nullopt, static_cast<int64_t>(mode),
+                             reverse, GradMode::is_enabled(), batch_sizes);
+    return is_lstm() ? Tensors{output, h_n, c_n} : Tensors{output, h_n};
+  }
+};
+
+// Sequences that end at different steps, and more units than fill a panel of 64 columns.
+std::vector<LayerCase> layer_cases(const DimVector& batch_sizes = {5, 5, 4, 4, 3, 2, 1, 1, 1}, int64_t hidden = 67) {
+  using enum RecurrentMode;
+  std::vector<LayerCase> cases;
+  for (const bool reverse : {false, true}) {
+    for (const bool biases : {false, true}) {
+      for (const RecurrentMode mode : {Relu, Tanh, Lstm, Gru}) {
+        cases.push_back({mode, biases, false, reverse, batch_sizes, hidden});
+      }
+      cases.push_back({Lstm, biases, true, reverse, batch_sizes, hidden});
+    }
+  }
+  return cases;
+}
+
+Tensors gradients(const Tensors& results, const Tensors& inputs, bool create_graph = false) {
+  manual_seed(9);
+  Tensors grads;
+  for (const Tensor& t : results) grads.push_back(randn_like(t));
+  return autograd::grad(results, inputs, grads, create_graph, create_graph, true);
+}
+
+void check_all_close(const Tensors& got, const Tensors& expected, double tolerance) {
+  REQUIRE(got.size() == expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    REQUIRE(got[i].defined() == expected[i].defined());
+    if (got[i].defined()) CHECK(got[i].allclose(expected[i], tolerance, tolerance, /*equal_nan=*/true));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a layer over all steps is its steps one by one, and so are its gradients") {
+  manual_seed(7);
+  for (const LayerCase& layer : layer_cases()) {
+    CAPTURE(static_cast<int>(layer.mode));
+    CAPTURE(layer.reverse);
+    const Tensors in = layer.inputs(), once = layer.run(in, false), by_steps = layer.run(in, true);
+    check_all_close(once, by_steps, 1e-12);
+    check_all_close(gradients(once, in), gradients(by_steps, in), 1e-10);
+    check_all_close(gradients(layer.run(in, false), in, /*create_graph=*/true), gradients(layer.run(in, true), in),
+                    1e-10);
+    // Where only the last state is used, only the output, and only some inputs ask.
+    for (size_t i = 0; i < once.size(); ++i) {
+      const auto one = [&](bool by_operators) {
+        return gradients({layer.run(in, by_operators)[i]}, {in[0], in[2], in.back()});
+      };
+      check_all_close(one(false), one(true), 1e-10);
+    }
+    const NoGradGuard guard;
+    const Tensors inference = layer.run(in, false);
+    for (size_t i = 0; i < once.size(); ++i) CHECK(inference[i].equal(once[i]));
+  }
+}
+
+TEST_CASE("a layer over all steps can be differentiated twice") {
+  manual_seed(8);
+  for (const LayerCase& layer : layer_cases({2, 1}, 2)) {
+    CAPTURE(static_cast<int>(layer.mode));
+    check_gradients([&](const Tensors& in) { return layer.run(in, false); }, layer.inputs());
+  }
+}
+
+TEST_CASE("a layer over all steps rounds 16-bit numbers as its steps do, and keeps NaN where they do") {
+  manual_seed(10);
+  for (const LayerCase& layer : layer_cases({3, 3, 2, 2, 2, 1, 1, 1}, 17)) {
+    CAPTURE(static_cast<int>(layer.mode));
+    for (const ScalarType dtype : {kBFloat16, kFloat16}) {
+      if (layer.mode == RecurrentMode::Relu) continue;  // the rounding of a sum may decide its sign
+      const Tensors in = layer.inputs(dtype), once = layer.run(in, false), by_steps = layer.run(in, true);
+      check_all_close(once, by_steps, dtype == kFloat16 ? 0.005 : 0.04);
+      check_all_close(gradients(once, in), gradients(by_steps, in), dtype == kFloat16 ? 0.02 : 0.15);
+    }
+    Tensors in = layer.inputs();
+    in[0] = in[0].detach().clone();
+    in[0][4].fill_(std::nan(""));  // at the second step, of one sequence
+    in[0].requires_grad_();
+    const Tensors once = layer.run(in, false), by_steps = layer.run(in, true);
+    CHECK(once[0].isnan().any().item<bool>());
+    check_all_close(once, by_steps, 1e-12);
+    check_all_close(gradients(once, in), gradients(by_steps, in), 1e-10);
+  }
+}
+
+TEST_CASE("one tensor may be both states of an LSTM") {
+  manual_seed(11);
+  const LayerCase layer{RecurrentMode::Lstm, true, false, false, {2, 2, 1}, 3};
+  Tensors in = layer.inputs();
+  in.pop_back();
+  const auto shared = [&](bool by_operators, bool create_graph) {
+    Tensors both = in;
+    both.push_back(in.back());
+    return gradients(layer.run(both, by_operators), in, create_graph);
+  };
+  check_all_close(shared(false, false), shared(true, false), 1e-12);
+  check_all_close(shared(false, true), shared(true, false), 1e-12);
+}
+
+TEST_CASE("a layer over all steps refuses what does not fit, and empty batches go by steps") {
+  const LayerCase layer{RecurrentMode::Gru, true, false, false, {2, 2, 1}, 3};
+  const Tensors in = layer.inputs();
+  const TensorList weights = TensorList(in).slice(1, 4);
+  const auto call = [&](const Tensor& input, const Tensor& h, int64_t mode, IntArrayRef sizes) {
+    return ops::recurrent_layer(input, weights, h, std::nullopt, mode, false, true, sizes);
+  };
+  const Tensor reserve = std::get<3>(call(in[0], in[5], 3, {2, 2, 1}));
+  CHECK_THROWS_AS(call(in[0], in[5], 4, {2, 2, 1}), ValueError);
+  CHECK_THROWS_AS(call(in[0], in[5], 2, {2, 2, 1}), ValueError);
+  CHECK_THROWS_AS(call(in[0], in[5], 3, {}), ValueError);
+  CHECK_THROWS_AS(call(in[0], in[5], 3, {2, 2, 2}), ValueError);
+  CHECK_THROWS_AS(call(in[0], in[5][0], 3, {2, 2, 1}), ValueError);
+  CHECK_THROWS_AS(call(in[0].to(kFloat32), in[5], 3, {2, 2, 1}), TypeError);
+  const NoGradGuard guard;
+  const auto back = [&](const Tensor& grad_output, const Tensor& reserved) {
+    return ops::recurrent_layer_backward(grad_output, std::nullopt, std::nullopt, in[0], weights, in[5], std::nullopt,
+                                         reserved, 3, false, {2, 2, 1}, {true, true});
+  };
+  CHECK(std::get<0>(back(ones({5, 3}, kFloat64), reserve)).sizes() == IntArrayRef({5, kInput}));
+  CHECK_THROWS_AS(back(ones({5, 2}, kFloat64), reserve), ValueError);
+  CHECK_THROWS_AS(back(ones({5, 3}), reserve), TypeError);
+  CHECK_THROWS_AS(back(ones({5, 3}, kFloat64), reserve[0]), ValueError);
+  CHECK_THROWS_AS(back(ones({5, 3}, kFloat64), Tensor()), ValueError);
+
+  const std::vector<Tensor> params = make_params(3, 2, 2, true);
+  const auto [output, h] = gru(zeros({kSteps, 0, kInput}, kFloat64), zeros({4, 0, kHidden}, kFloat64), params, true, 2,
+                               0, true, true, false);
+  CHECK(output.sizes() == IntArrayRef({kSteps, 0, 2 * kHidden}));
+  CHECK(h.sizes() == IntArrayRef({4, 0, kHidden}));
 }
 
 TEST_CASE("recurrent operators check what they get") {
