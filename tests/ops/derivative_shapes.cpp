@@ -121,9 +121,11 @@ bool accepts(const Call& call) {
 
 // Whose gradients are not those of what they compute.
 constexpr std::string_view kOther[] = {
-    "aten::normal.Tensor_Tensor", "aten::normal.Tensor_float", "aten::normal.float_Tensor",  // zero, as in PyTorch
+    "aten::normal.Tensor_Tensor", "aten::normal.Tensor_float",
+    "aten::normal.float_Tensor",                        // zero, as in PyTorch
     "aten::linalg_cholesky",      "aten::linalg_eigh",  // of a symmetric matrix, of which they read one half
-    "aten::linalg_svd",           "aten::linalg_eig",   // of what does not depend on the vectors' signs or phases
+    "aten::linalg_svd",           "aten::_linalg_svd",
+    "aten::linalg_eig",  // of what does not depend on the vectors' signs or phases
 };
 // That have one by their second argument only: tests/ops/pointwise/special.cpp.
 constexpr std::string_view kBySecondArgument[] = {"aten::igamma", "aten::igamma_", "aten::igammac", "aten::igammac_",

@@ -161,6 +161,7 @@ struct LinalgSvdBackward final : Node {
     const int64_t k = S.size(-1);
     const auto thin = [&](const Tensor& t, int64_t dim) { return t.defined() ? t.narrow(dim, 0, k) : t; };
     const Tensor U = thin(u.get(), -1), Vh = thin(vh.get(), -2);
+    RUSH_CHECK_NOT_IMPLEMENTED(U.defined(), "_linalg_svd: it has a derivative with compute_uv alone");
     const Tensor grad_u = thin(g[0], -1), grad_vh = thin(g[2], -2);
     if (!grad_u.defined() && !grad_vh.defined()) return {(U * g[1].unsqueeze(-2)).matmul(Vh)};
 
@@ -201,7 +202,7 @@ void register_decomposition_derivatives(Registry& r) {
   derive<ops::linalg_eigh, LinalgEighBackward>(r);
   derive<ops::linalg_eig, LinalgEigBackward>(r);
   derive<ops::linalg_lu_factor_ex, LinalgLuFactorExBackward>(r);
-  derive<ops::linalg_svd, LinalgSvdBackward>(r);
+  derive_all<LinalgSvdBackward, ops::linalg_svd, ops::_linalg_svd>(r);
 }
 
 }  // namespace rush

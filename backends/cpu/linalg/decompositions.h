@@ -20,6 +20,8 @@ struct Decompositions {
   };
   // Of a matrix that is not empty. `options` are Eigen's, which say whether u and v are full or thin.
   static Svd svd(const Matrix& a, unsigned options);
+  // Of such a matrix, s and info alone.
+  static Svd singular_values(const Matrix& a);
 
   struct Eigh {  // vectors * diag(values) * vectors^H, values ascending
     Eigen::VectorXd values;

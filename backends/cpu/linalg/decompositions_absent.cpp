@@ -18,6 +18,10 @@ auto Decompositions<W>::svd(const Matrix&, unsigned) -> Svd {
   refuse();
 }
 template <class W>
+auto Decompositions<W>::singular_values(const Matrix&) -> Svd {
+  refuse();
+}
+template <class W>
 auto Decompositions<W>::eigh(const Matrix&) -> Eigh {
   refuse();
 }

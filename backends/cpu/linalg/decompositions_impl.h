@@ -4,8 +4,10 @@
 #include <Eigen/Eigenvalues>
 #include <Eigen/QR>
 #include <Eigen/SVD>
+#include <cmath>
 #include <type_traits>
 
+#include "backends/cpu/linalg/bidiagonal.h"
 #include "backends/cpu/linalg/decompositions.h"
 
 namespace rush::cpu {
@@ -15,6 +17,20 @@ auto Decompositions<W>::svd(const Matrix& a, unsigned options) -> Svd {
   const Eigen::BDCSVD<Matrix> svd(a, options);
   if (svd.info() != Eigen::Success) return {{}, {}, {}, svd.info()};
   return {svd.matrixU(), svd.singularValues(), svd.matrixV(), 0};
+}
+
+// a = u b v^H for a real and bidiagonal b with the same singular values.
+template <class W>
+auto Decompositions<W>::singular_values(const Matrix& a) -> Svd {
+  const double scale = a.cwiseAbs().template maxCoeff<Eigen::PropagateNaN>();
+  if (!std::isfinite(scale)) return {{}, {}, {}, Eigen::InvalidInput};
+  const double divisor = scale == 0 ? 1 : scale;  // norms of columns neither overflow nor vanish
+  const Matrix tall = a.rows() < a.cols() ? Matrix(a.adjoint() / divisor) : Matrix(a / divisor);
+  const Eigen::internal::UpperBidiagonalization<Matrix> bidiagonal(tall);
+  Eigen::VectorXd s = bidiagonal.bidiagonal().diagonal(), above = Eigen::VectorXd::Zero(s.size());
+  if (s.size() > 1) above.head(s.size() - 1) = bidiagonal.bidiagonal().diagonal(1);
+  if (!bidiagonal_singular_values(s.data(), above.data(), s.size())) return {{}, {}, {}, Eigen::NoConvergence};
+  return {{}, s * divisor, {}, 0};
 }
 
 template <class W>

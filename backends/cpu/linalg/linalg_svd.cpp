@@ -10,6 +10,7 @@ struct SvdLoop {
   template <class T>
   static void run(const Tensor& u, const Tensor& s, const Tensor& vh, const Tensor& a, const Tensor& info) {
     const int64_t n = a.size(1), m = a.size(2), k = std::min(n, m);
+    if (!u.defined()) return values<T>(s, a, info);
     const unsigned left = u.size(2) == k ? Eigen::ComputeThinU : Eigen::ComputeFullU;
     const unsigned right = vh.size(1) == k ? Eigen::ComputeThinV : Eigen::ComputeFullV;
     for_each_matrix(a.size(0), n * m * k, [&](int64_t i) {
@@ -25,6 +26,19 @@ struct SvdLoop {
       eigen_matrix<T>(u, i) = svd.u.template cast<eigen_t<T>>();
       eigen_vector<real_t<T>>(s, i) = svd.s.template cast<eigen_t<real_t<T>>>();
       eigen_matrix<T>(vh, i) = svd.v.adjoint().template cast<eigen_t<T>>();
+    });
+  }
+
+ private:
+  template <class T>
+  static void values(const Tensor& s, const Tensor& a, const Tensor& info) {
+    const int64_t n = a.size(1), m = a.size(2), k = std::min(n, m);
+    for_each_matrix(a.size(0), n * m * k, [&](int64_t i) {
+      info.data_ptr<int32_t>()[i] = 0;
+      if (k == 0) return;
+      const auto svd = DecompositionsOf<T>::singular_values(wide_matrix<T>(a, i));
+      info.data_ptr<int32_t>()[i] = svd.info;
+      if (svd.info == 0) eigen_vector<real_t<T>>(s, i) = svd.s.template cast<eigen_t<real_t<T>>>();
     });
   }
 };

@@ -102,20 +102,30 @@ std::tuple<Tensor, Tensor> linalg_eig(const Tensor& a) {
   return {values, vectors};
 }
 
-std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& a, bool full_matrices,
-                                              std::optional<std::string_view> driver) {
+std::tuple<Tensor, Tensor, Tensor> linalg_svd_parts(const Tensor& a, bool full_matrices, bool compute_uv,
+                                                    std::optional<std::string_view> driver) {
   check_matrices("linalg_svd", a);
   // Some solvers say so, others return NaNs.
   RUSH_CHECK_LINALG(a.is_meta() || a.isfinite().all().item<bool>(), "linalg_svd: the input has infinities or NaNs");
   RUSH_CHECK_VALUE(!driver || a.device().is_accelerator(), "linalg_svd: a driver can be chosen on a GPU only");
   const int64_t n = a.size(-2), m = a.size(-1), k = std::min(n, m);
   const Tensor batch = as_batch(a), info = new_info(batch);
-  const Tensor u = empty_like_matrices(a, with(batch_of(a), {n, full_matrices ? n : k}));
+  const bool has_vectors = compute_uv || !kernels::linalg_svd.runs_on_cpu(a.device().type);
+  const auto vectors = [&](int64_t rows, int64_t columns) {
+    return has_vectors ? empty_like_matrices(a, with(batch_of(a), {rows, columns})) : Tensor();
+  };
+  const Tensor u = vectors(n, full_matrices ? n : k), vh = vectors(full_matrices ? m : k, m);
   const Tensor s = detail::empty_contiguous(with(batch_of(a), {k}), to_real(a.scalar_type()), a.device());
-  const Tensor vh = empty_like_matrices(a, with(batch_of(a), {full_matrices ? m : k, m}));
-  kernels::linalg_svd(a.device().type, as_batch(u), s.view({batch.size(0), k}), as_batch(vh), batch, info);
+  const auto batch_or_none = [](const Tensor& t) { return t.defined() ? as_batch(t) : t; };
+  kernels::linalg_svd(a.device().type, batch_or_none(u), s.view({batch.size(0), k}), batch_or_none(vh), batch, info);
   check_info("linalg_svd", info, a.dim() > 2, "has singular values that the iteration did not find");
+  if (!compute_uv) return {Tensor(), s, Tensor()};
   return {u, s, vh};
+}
+
+std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& a, bool full_matrices,
+                                              std::optional<std::string_view> driver) {
+  return linalg_svd_parts(a, full_matrices, true, driver);
 }
 
 Tensor linalg_eigvalsh(const Tensor& a, std::string_view triangle) {
@@ -125,7 +135,8 @@ Tensor linalg_eigvalsh(const Tensor& a, std::string_view triangle) {
 Tensor linalg_eigvals(const Tensor& a) { return std::get<0>(ops::linalg_eig(a)); }
 
 Tensor linalg_svdvals(const Tensor& a, std::optional<std::string_view> driver) {
-  return std::get<1>(ops::linalg_svd(a, false, driver));
+  const bool has_gradient = dispatch_state.grad_mode && a.requires_grad();
+  return std::get<1>(has_gradient ? ops::linalg_svd(a, false, driver) : ops::_linalg_svd(a, false, false, driver));
 }
 
 }  // namespace
@@ -139,6 +150,7 @@ void register_linalg_ops(Registry& r) {
   r.native(ops::linalg_qr, native::linalg_qr);
   r.native(ops::linalg_eigh, native::linalg_eigh);
   r.native(ops::linalg_svd, native::linalg_svd);
+  r.native(ops::_linalg_svd, native::linalg_svd_parts);
   r.native(ops::linalg_eig, native::linalg_eig);
   r.composite(ops::linalg_eigvals, native::linalg_eigvals);
   r.composite(ops::linalg_eigvalsh, native::linalg_eigvalsh);

@@ -28,6 +28,10 @@ inline constinit Op<Tensor(const Tensor&)> linalg_eigvals{"aten::linalg_eigvals(
 inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(const Tensor&, bool, std::optional<std::string_view>)>
     linalg_svd{
         "aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"};
+inline constinit Op<std::tuple<Tensor, Tensor, Tensor>(const Tensor&, bool, bool, std::optional<std::string_view>)>
+    _linalg_svd{
+        "aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor "
+        "U, Tensor S, Tensor Vh)"};
 inline constinit Op<Tensor(const Tensor&, std::optional<std::string_view>)> linalg_svdvals{
     "aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, const Scalar&, IntArrayRef, bool, std::optional<ScalarType>)>
@@ -140,7 +144,7 @@ inline constinit Kernel<void(const Tensor& values, const Tensor& vectors, const 
 // Both results are complex.
 inline constinit Kernel<void(const Tensor& values, const Tensor& vectors, const Tensor& a, const Tensor& info)>
     linalg_eig{"linalg_eig"};
-// u and vh as their shapes ask, thin or full.
+// u and vh as their shapes ask, thin or full. On the CPU both may be undefined: only s is wanted.
 inline constinit Kernel<void(const Tensor& u, const Tensor& s, const Tensor& vh, const Tensor& a, const Tensor& info)>
     linalg_svd{"linalg_svd"};
 }  // namespace kernels

@@ -182,6 +182,51 @@ TEST_CASE("linalg_svd: orthonormal on both sides, descending values") {
   check_close(linalg_svdvals(tensor({3.0, 0.0, 0.0, -4.0}).view({2, 2}).to(kFloat64)), tensor({4.0, 3.0}).to(kFloat64));
 }
 
+TEST_CASE("linalg_svdvals: the values of linalg_svd, computed without vectors") {
+  const auto check_values = [](const Tensor& a) {
+    const Tensor values = linalg_svdvals(a), expected = std::get<1>(linalg_svd(a, false));
+    REQUIRE(values.sizes() == expected.sizes());
+    if (values.numel() == 0) return;
+    const double tolerance = (a.scalar_type() == kFloat64 || a.scalar_type() == kComplex128 ? 1e-14 : 1e-6) *
+                             static_cast<double>(std::max(a.size(-2), a.size(-1)));
+    CHECK(((values - expected).abs().amax() <= expected.amax() * tolerance).item<bool>());
+    CHECK((values.diff() <= 0).all().item<bool>());
+  };
+  for (const ScalarType dtype : kTypes) {
+    CAPTURE(dtype);
+    for (const DimVector& sizes : kOblongs) check_values(matrices(sizes, dtype));
+    for (const DimVector& sizes : {DimVector{1, 1}, DimVector{1, 9}, DimVector{2, 70, 70}, DimVector{130, 20},
+                                   DimVector{3, 0, 4}, DimVector{0, 4, 4}}) {
+      check_values(matrices(sizes, dtype, 1));
+    }
+    check_values(matrices({17, 17}, dtype, 2).t());
+  }
+  // Zeros on the diagonal and above it, equal values, and ranges beyond those of squares.
+  for (const double scale : {1.0, 1e200, 1e-200}) {
+    check_values(ones({6, 4}, kFloat64) * scale);
+    check_values(zeros({4, 4}, kFloat64));
+    check_values(eye(7, kFloat64) * scale);
+    for (int64_t zero = 0; zero < 6; ++zero) {
+      const Tensor diagonal = ones({6}, kFloat64), above = ones({5}, kFloat64);
+      diagonal[zero] = 0;
+      check_values((diagonal.diag() + above.diag(1)) * scale);
+      if (zero < 5) above[zero] = 0;
+      check_values((diagonal.diag() + above.diag(1)) * scale);
+    }
+    const Tensor graded = pow(Scalar(1e-17), arange(12, kFloat64));
+    check_values((graded.diag() + graded.narrow(0, 0, 11).diag(1)) * scale);
+    check_values((graded.flip(0).diag() + graded.narrow(0, 0, 11).flip(0).diag(1)) * scale);
+  }
+  CHECK_THROWS_AS(linalg_svdvals(full({3, 3}, std::nan(""), kFloat64)), LinAlgError);
+
+  const Tensor a = matrices({4, 3}, kFloat64).requires_grad_();
+  const Tensor by_values = autograd::grad({linalg_svdvals(a).sum()}, {a})[0];
+  const auto [u, s, vh] = linalg_svd(a.detach(), false);
+  check_close(by_values, u.matmul(vh));
+  const Tensor alone = std::get<1>(ops::_linalg_svd(a, false, false, std::nullopt));
+  CHECK_THROWS_AS(alone.sum().backward(), NotImplementedError);
+}
+
 // How a GPU computes a batch depends on the sizes of matrices, on how many they are and on how many columns B has.
 TEST_CASE("linalg: batches of every size") {
   for (const ScalarType dtype : kTypes) {
