@@ -4,18 +4,13 @@
 
 #include "backends/cuda/device_assert.h"
 #include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/places.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
 #include "backends/functors/reduce.h"
 
 namespace rush::cuda {
 
 namespace {
-
-// A number among those of outer x depth x height x width x inner elements, or vectors of them.
-template <class Index>
-struct Place {
-  Index plane, d, h, w, c;
-};
 
 // Note [Pooling of neighbours]
 // Computing an element's indices and its windows takes more instructions than comparing or adding. If channels are
@@ -56,54 +51,15 @@ struct IndexLanes {
   }
 };
 
-// Divides numbers that are not negative.
+// The places of vectors of `lanes` elements of the innermost dimension, or of `across` positions of a row.
 template <class Index>
-struct IndexDivider {
-  Index divisor;
-  explicit IndexDivider(Index d) : divisor(d) {}
-  __device__ Index quotient(Index n) const { return n / divisor; }
-};
-template <>
-struct IndexDivider<int32_t> : Divider {
-  explicit IndexDivider(int32_t d) : Divider(static_cast<uint32_t>(d)) {}
-  __device__ int32_t quotient(int32_t n) const {
-    return static_cast<int32_t>(Divider::quotient(static_cast<uint32_t>(n)));
-  }
-};
-
+Places<Index> output_places(const PoolGeometryOf<Index>& g, int lanes = 1) {
+  return {g.axis[0].output, g.axis[1].output, g.axis[2].output, g.inner / lanes};
+}
 template <class Index>
-class Places {
- public:
-  static Places of_output(const PoolGeometryOf<Index>& g, int lanes = 1) {
-    return Places(g.axis[0].output, g.axis[1].output, g.axis[2].output, g.inner / lanes);
-  }
-  static Places of_input(const PoolGeometryOf<Index>& g, int lanes = 1, int across = 1) {
-    return Places(g.axis[0].input, g.axis[1].input, g.axis[2].input / across, g.inner / lanes);
-  }
-  __device__ Place<Index> operator()(int64_t number) const {
-    auto rest = static_cast<Index>(number);
-    Place<Index> place;
-    place.c = split(rest, inner_);
-    place.w = split(rest, width_);
-    place.h = split(rest, height_);
-    place.d = split(rest, depth_);
-    place.plane = rest;
-    return place;
-  }
-
- private:
-  Places(Index depth, Index height, Index width, Index inner)
-      : depth_(depth), height_(height), width_(width), inner_(inner) {}
-
-  // The position along the innermost dimension; `number` becomes that of the others.
-  __device__ static Index split(Index& number, const IndexDivider<Index>& size) {
-    const Index rest = size.quotient(number), position = number - rest * static_cast<Index>(size.divisor);
-    number = rest;
-    return position;
-  }
-
-  IndexDivider<Index> depth_, height_, width_, inner_;
-};
+Places<Index> input_places(const PoolGeometryOf<Index>& g, int lanes = 1, int across = 1) {
+  return {g.axis[0].input, g.axis[1].input, g.axis[2].input / across, g.inner / lanes};
+}
 
 // Calls body(position in the plane) for every input position of an output's window.
 template <class Index, class Body>
@@ -172,7 +128,7 @@ struct MaxPool {
 
   __device__ void operator()(int64_t i) const {
     const Place<Index> o = places(i);
-    const T* plane = in + o.plane * g.input_plane() * g.inner + o.c * kLanes;
+    const T* plane = in + o.outer * g.input_plane() * g.inner + o.inner * kLanes;
     const Index first =
         (g.axis[0].begin(o.d) * g.axis[1].input + g.axis[1].begin(o.h)) * g.axis[2].input + g.axis[2].begin(o.w);
     Math best[kLanes];
@@ -215,14 +171,14 @@ struct MaxPoolBackward {
     const PoolGeometryOf<Index>& g = windows.geometry();
     Place<Index> p = places(i);
     p.w *= kAcross;
-    const Index at = (p.d * g.axis[1].input + p.h) * g.axis[2].input + p.w, first = p.plane * g.output_plane();
+    const Index at = (p.d * g.axis[1].input + p.h) * g.axis[2].input + p.w, first = p.outer * g.output_plane();
     const int64_t size = g.input_plane();
     int64_t wrong = 0;  // a position outside of the plane
     Math sum[kAcross][kLanes];
 #pragma unroll
     for (int e = 0; e < kAcross * kLanes; ++e) sum[e / kLanes][e % kLanes] = Math(0);
     windows.for_each(p, kAcross, [&](Index, Index, Index, Index o) {
-      const Index from = (first + o) * g.inner + p.c * kLanes;
+      const Index from = (first + o) * g.inner + p.inner * kLanes;
       IndexLanes<kLanes> where;
       where.load(indices + from);
       const Lanes<T, kLanes> grad = load_lanes<T, kLanes>(grad_out + from);
@@ -258,7 +214,7 @@ struct AvgPool {
 
   __device__ void operator()(int64_t i) const {
     const Place<Index> o = places(i);
-    const T* plane = in + o.plane * g.input_plane() * g.inner + o.c;
+    const T* plane = in + o.outer * g.input_plane() * g.inner + o.inner;
     Math sum(0);
     for_each_tap(g, o, [&](Index at) { sum += static_cast<Math>(plane[at * g.inner]); });
     out[i] = static_cast<T>(sum / static_cast<Math>(divisor(g, o.d, o.h, o.w)));
@@ -280,7 +236,7 @@ struct AvgPoolBackward {
   __device__ void operator()(int64_t i) const {
     const PoolGeometryOf<Index>& g = windows.geometry();
     const Place<Index> p = places(i);
-    const T* plane = grad_out + p.plane * g.output_plane() * g.inner + p.c;
+    const T* plane = grad_out + p.outer * g.output_plane() * g.inner + p.inner;
     Math sum(0);
     windows.for_each(p, 1, [&](Index d, Index h, Index w, Index o) {
       if (!holds(g.axis[0], d, p.d) || !holds(g.axis[1], h, p.h) || !holds(g.axis[2], w, p.w)) return;
@@ -338,7 +294,7 @@ struct MaxPoolLoop {
                         const PoolGeometryOf<Index>& g) {
     for_each_index(kernels::max_pool.name(), output.numel() / kLanes,
                    MaxPool<T, kLanes, Index>{output.data_ptr<T>(), indices.data_ptr<int64_t>(), input.data_ptr<T>(), g,
-                                             Places<Index>::of_output(g, kLanes)});
+                                             output_places(g, kLanes)});
   }
 };
 struct MaxPoolBackwardLoop {
@@ -365,18 +321,17 @@ struct MaxPoolBackwardLoop {
                           const PoolGeometryOf<Index>& g) {
     const char* op = kernels::max_pool_backward.name();
     for_each_index(op, grad_input.numel() / (kLanes * kAcross),
-                   MaxPoolBackward<T, kLanes, kAcross, Index>{
-                       grad_input.data_ptr<T>(), grad_output.data_ptr<T>(), indices.data_ptr<int64_t>(),
-                       Windows<Index>(g), Places<Index>::of_input(g, kLanes, kAcross), device_check(op)});
+                   MaxPoolBackward<T, kLanes, kAcross, Index>{grad_input.data_ptr<T>(), grad_output.data_ptr<T>(),
+                                                              indices.data_ptr<int64_t>(), Windows<Index>(g),
+                                                              input_places(g, kLanes, kAcross), device_check(op)});
   }
 };
 struct AvgPoolLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, const PoolGeometry& geometry, const PoolDivisor& divisor) {
     with_index(geometry, [&]<class Index>(const PoolGeometryOf<Index>& g) {
-      for_each_index(
-          kernels::avg_pool.name(), output.numel(),
-          AvgPool<T, Index>{output.data_ptr<T>(), input.data_ptr<T>(), g, Places<Index>::of_output(g), divisor});
+      for_each_index(kernels::avg_pool.name(), output.numel(),
+                     AvgPool<T, Index>{output.data_ptr<T>(), input.data_ptr<T>(), g, output_places(g), divisor});
     });
   }
 };
@@ -387,7 +342,7 @@ struct AvgPoolBackwardLoop {
     with_index(geometry, [&]<class Index>(const PoolGeometryOf<Index>& g) {
       for_each_index(kernels::avg_pool_backward.name(), grad_input.numel(),
                      AvgPoolBackward<T, Index>{grad_input.data_ptr<T>(), grad_output.data_ptr<T>(), Windows<Index>(g),
-                                               Places<Index>::of_input(g), divisor});
+                                               input_places(g), divisor});
     });
   }
 };
