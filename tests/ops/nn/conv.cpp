@@ -32,6 +32,16 @@ const Setup kSetups[] = {
     {"more padding than kernel", {1, 1, 3, 3}, {2, 1, 2, 2}, {1, 1}, {3, 2}, {1, 1}, 1},
     {"one dimension", {2, 3, 11}, {4, 3, 3}, {2}, {1}, {1}, 1},
     {"three dimensions", {1, 2, 4, 5, 6}, {3, 2, 2, 3, 2}, {1, 2, 1}, {1, 0, 1}, {1, 1, 2}, 1},
+    {"volumes, depthwise", {2, 3, 4, 5, 6}, {3, 1, 2, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 3},
+    {"volumes, depthwise, two for each channel", {2, 3, 5, 6, 9}, {6, 1, 3, 2, 3}, {2, 1, 3}, {1, 0, 2}, {1, 2, 1}, 3},
+    {"volumes, depthwise, only the kernel is deep",
+     {2, 2, 1, 4, 5},
+     {2, 1, 3, 1, 2},
+     {1, 1, 1},
+     {1, 0, 0},
+     {1, 1, 1},
+     2},
+    {"volumes, depthwise, many positions", {1, 2, 9, 40, 50}, {2, 1, 3, 3, 1}, {1, 1, 1}, {1, 1, 0}, {1, 1, 1}, 2},
     {"many channels and pixels", {1, 40, 24, 30}, {36, 40, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
 };
 
@@ -87,6 +97,10 @@ double largest_error(const Tensor& actual, const Doubles& expected) {
   return error;
 }
 
+Tensor with_channels_last(const Tensor& t) {
+  return t.contiguous(t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d);
+}
+
 Tensor run(const Setup& s, const Tensor& x, const Tensor& w, const std::optional<Tensor>& b) {
   return convolution(x, w, b, s.stride, s.padding, s.dilation, false, 0, s.groups);
 }
@@ -98,11 +112,10 @@ TEST_CASE("convolution: its definition, in every layout") {
     const Tensor y = run(s, x, w, b);
     CHECK(largest_error(y, reference(s, x, w, b, y.sizes())) < 1e-12);
     CHECK(largest_error(run(s, x, w, std::nullopt), reference(s, x, w, Tensor(), y.sizes())) < 1e-12);
-    if (x.dim() == 4) {
-      const Tensor last = x.contiguous(MemoryFormat::ChannelsLast);
-      const Tensor z = run(s, last, w.contiguous(MemoryFormat::ChannelsLast), b);
+    if (x.dim() >= 4) {
+      const Tensor z = run(s, with_channels_last(x), with_channels_last(w), b);
       CHECK(largest_error(z, values(y)) < 1e-12);
-      if (x.size(1) > 1 && y.numel() > y.size(1)) CHECK(z.is_contiguous(MemoryFormat::ChannelsLast));
+      if (x.size(1) > 1 && y.numel() > y.size(1)) CHECK(with_channels_last(z).is_same(z));
     }
     const Tensor turned = x.transpose(-1, 0).contiguous().transpose(-1, 0);
     CHECK(largest_error(run(s, turned, w, b), values(y)) < 1e-12);
@@ -121,9 +134,8 @@ TEST_CASE("convolution: other dtypes") {
       const Tensor other = run(s, x.to(dtype), w.to(dtype), std::nullopt);
       CHECK(other.scalar_type() == dtype);
       CHECK(largest_error(other, expected) == 0);
-      if (x.dim() != 4) continue;
-      const Tensor last = x.to(dtype).contiguous(MemoryFormat::ChannelsLast);
-      CHECK(largest_error(run(s, last, w.to(dtype), std::nullopt), expected) == 0);
+      if (x.dim() < 4) continue;
+      CHECK(largest_error(run(s, with_channels_last(x.to(dtype)), w.to(dtype), std::nullopt), expected) == 0);
     }
     const Tensor z = run(s, x.to(kComplex64) * Scalar(complex<double>(0, 1)), w.to(kComplex64), std::nullopt);
     CHECK(largest_error(view_as_real(z).select(-1, 1), expected) == 0);
@@ -169,9 +181,9 @@ TEST_CASE("convolution: the gradients are its transposes, at full size") {
     const Tensors grads = autograd::grad({y}, {x, w}, {g});
     CHECK((grads[0] * x).sum().item<double>() == doctest::Approx(product).epsilon(1e-9));
     CHECK((grads[1] * w).sum().item<double>() == doctest::Approx(product).epsilon(1e-9));
-    if (x.dim() != 4) continue;
-    const Tensor last = x.detach().contiguous(MemoryFormat::ChannelsLast).requires_grad_();
-    const Tensors same = autograd::grad({run(s, last, w, b)}, {last, w}, {g.contiguous(MemoryFormat::ChannelsLast)});
+    if (x.dim() < 4) continue;
+    const Tensor last = with_channels_last(x.detach()).requires_grad_();
+    const Tensors same = autograd::grad({run(s, last, w, b)}, {last, w}, {with_channels_last(g)});
     CHECK(largest_error(same[0], values(grads[0])) < 1e-12);
     CHECK(largest_error(same[1], values(grads[1])) < 1e-11);
   }
@@ -193,18 +205,20 @@ TEST_CASE("convolution: second derivatives") {
 
 TEST_CASE("conv_transpose: the transpose of the convolution with the same arguments") {
   for (const Setup& s : kSetups) {
-    if (s.stride.size() != 2) continue;
     CAPTURE(s.name);
+    const size_t spatial = s.stride.size();
     const Tensor x = leaf(s.input).detach(), w = leaf(s.weight, 1).detach();
     const Tensor y = run(s, x, w, std::nullopt), g = leaf(y.sizes(), 3).detach();
-    DimVector rest = {0, 0};  // what stride leaves open of the input's size
-    for (size_t d = 0; d < 2; ++d) {
+    DimVector rest(spatial, 0);  // what stride leaves open of the input's size
+    DimVector one_channel(spatial + 1, 1);
+    one_channel[0] = s.input[1];
+    for (size_t d = 0; d < spatial; ++d) {
       rest[d] = (s.input[d + 2] + 2 * s.padding[d] - s.dilation[d] * (s.weight[d + 2] - 1) - 1) % s.stride[d];
     }
     const Tensor b = leaf(s.input[1], 5).detach();
-    const Tensor t = conv_transpose2d(g, w, b, s.stride, s.padding, rest, s.groups, s.dilation);
+    const Tensor t = convolution(g, w, b, s.stride, s.padding, s.dilation, true, rest, s.groups);
     CHECK(t.sizes() == x.sizes());
-    const Tensor shifted = t - b.view({-1, 1, 1});
+    const Tensor shifted = t - b.view(one_channel);
     CHECK((shifted * x).sum().item<double>() == doctest::Approx((y * g).sum().item<double>()).epsilon(1e-9));
   }
   CHECK(conv_transpose1d(ones({1, 2, 4}), ones({2, 3, 3}), std::nullopt, 2, 1, 1).sizes() == IntArrayRef({1, 3, 8}));

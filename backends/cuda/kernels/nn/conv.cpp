@@ -1,8 +1,10 @@
-// Convolutions: through cuDNN where it can, else as products of matrices.
+// Convolutions: depthwise ones of volumes by kernels of our own, others through cuDNN where it can, else as products of
+// matrices.
 #include "core/ops/nn/conv.h"
 
 #include "backends/cuda/dnn/conv.h"
 #include "backends/cuda/kernels/linalg/conv_gemm.h"
+#include "backends/cuda/kernels/nn/conv_depthwise.h"
 #include "backends/cuda/register.h"
 #include "core/ops/nn/transposed_padding.h"
 #include "core/ops/pointwise/binary.h"
@@ -54,6 +56,7 @@ bool by_dnn(ConvDirection direction, const Tensor& input, const Tensor& weight, 
 
 void convolution(const Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
                  const ConvGeometry& geometry) {
+  if (depthwise_convolution(ConvDirection::Output, input, weight, output, bias, geometry)) return;
   if (with_bias_by_dnn(ConvDirection::Output, input, weight, output, bias, geometry)) return;
   if (is_rounded_before_bias(output, bias)) {
     return add_bias_in_float32(output, bias, [&](const Tensor& sums) {
@@ -69,6 +72,7 @@ void convolution(const Tensor& output, const Tensor& input, const Tensor& weight
 
 void convolution_transpose(const Tensor& input, const Tensor& output, const Tensor& weight, const Tensor& bias,
                            const ConvGeometry& geometry) {
+  if (depthwise_convolution(ConvDirection::InputGradient, input, weight, output, bias, geometry)) return;
   const bool is_padded = native::output_padding_reaches_stride(input, output, weight, geometry);
   if (has_16_bits(input) && is_padded && !input.device().is_meta()) {
     conv_transpose_by_gemm(input, output, weight, geometry);
@@ -88,6 +92,7 @@ void convolution_transpose(const Tensor& input, const Tensor& output, const Tens
 }
 
 void convolution_weight(const Tensor& weight, const Tensor& output, const Tensor& input, const ConvGeometry& geometry) {
+  if (depthwise_convolution(ConvDirection::WeightGradient, input, weight, output, {}, geometry)) return;
   if (!by_dnn(ConvDirection::WeightGradient, input, weight, output, geometry)) {
     conv_weight_by_gemm(weight, output, input, geometry);
   }
