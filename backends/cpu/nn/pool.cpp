@@ -8,6 +8,7 @@
 #include "backends/cpu/nn/planes.h"
 #include "backends/cpu/register.h"
 #include "backends/functors/binary.h"
+#include "backends/functors/fractional_pool.h"
 
 namespace rush::cpu {
 
@@ -416,6 +417,24 @@ struct AvgPoolBackwardLoop {
   }
 };
 
+struct FractionalMaxLoop {
+  template <class T>
+  static void run(const Tensor& indices, const Tensor& input, const Tensor& samples, const FractionalGeometry& g) {
+    const functors::FractionalMax<T> where{input.data_ptr<T>(), samples.data_ptr<T>(), g};
+    const FractionalAxis &depth = g.axis[0], &height = g.axis[1], &width = g.axis[2];
+    const int64_t cost = width.output * depth.kernel * height.kernel * width.kernel;
+    auto* out = indices.data_ptr<int64_t>();
+    parallel_for(0, indices.numel() / width.output, std::max<int64_t>(1, kGrain / cost),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t row = begin; row < end; ++row) {
+                     const int64_t h = row % height.output, d = row / height.output % depth.output;
+                     const int64_t plane = row / height.output / depth.output;
+                     for (int64_t w = 0; w < width.output; ++w) out[row * width.output + w] = where(plane, d, h, w);
+                   }
+                 });
+  }
+};
+
 using AvgTypes = TypeList<float, double, Half, BFloat16, int64_t>;
 
 }  // namespace
@@ -425,6 +444,7 @@ void register_pool() {
   set_by_dtype<kernels::max_pool_backward, MaxPoolBackwardLoop, RealFloatTypes>(kCPU);
   set_by_dtype<kernels::avg_pool, AvgPoolLoop, AvgTypes, 1>(kCPU);
   set_by_dtype<kernels::avg_pool_backward, AvgPoolBackwardLoop, RealFloatTypes>(kCPU);
+  set_by_dtype<kernels::fractional_max_pool, FractionalMaxLoop, RealFloatTypes, 1>(kCPU);
 }
 
 }  // namespace rush::cpu

@@ -54,6 +54,40 @@ TEST_CASE("fractional_max_pool2d: the largest of each window, and its place") {
   CHECK(values(std::get<0>(fractional_max_pool3d(x.unsqueeze(2), {1, KH, KW}, {1, OH, OW}, turned))) == largest);
 }
 
+// Where the windows of a row of each plane begin, (planes) -> (planes, out), as PyTorch rounds it in the dtype.
+Tensor rounded_starts(const Tensor& sample, int64_t in, int64_t out, int64_t kernel) {
+  const Tensor u = sample.unsqueeze(1);
+  const double step = static_cast<double>(in - kernel) / static_cast<double>(out - 1);
+  const Tensor starts = ((arange(0, out, u.options()) + u) * step).floor() - (u * step).floor();
+  return starts.to(kInt64).index_fill(1, tensor({out - 1}), in - kernel);
+}
+
+TEST_CASE("fractional pooling: samples of every dtype, equal elements and NaN") {
+  const int64_t planes = 40, in = 301, out = 120, kernel = 3;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const ScalarType dtype : {kFloat64, kFloat32, kFloat16, kBFloat16}) {
+    CAPTURE(dtype);
+    Tensor x = leaf({1, planes, 1, in}).detach().mul(4).round().to(dtype);
+    x[0][3].fill_(-std::numeric_limits<double>::infinity());
+    x[0][4].index_fill_(1, tensor({20, 21, 100}), nan);
+    const Tensor u = leaf({1, planes, 2}, 1).detach().abs().mul(0.99).to(dtype);
+    const auto [largest, indices] = fractional_max_pool2d(x, {1, kernel}, {1, out}, u);
+    const Tensor places = rounded_starts(u[0].select(1, 0), in, out, kernel).unsqueeze(2) + arange(0, kernel);
+    const Doubles windows = values(x.view({planes, in}).gather(1, places.flatten(1)));
+    Doubles expected;
+    for (size_t w = 0; w < windows.size(); w += kernel) {
+      size_t best = w;
+      for (size_t i = w + 1; i < w + kernel; ++i) {
+        if (!std::isnan(windows[best]) && !(windows[i] <= windows[best])) best = i;
+      }
+      expected.push_back(static_cast<double>(best));
+    }
+    CHECK(equal(indices.flatten(), places.flatten().index_select(0, tensor(expected).to(kInt64))));
+    CHECK(
+        allclose(largest.view({planes, out}), x.view({planes, in}).gather(1, indices.view({planes, out})), 0, 0, true));
+  }
+}
+
 TEST_CASE("fractional pooling: first and second derivatives") {
   const Tensor u = leaf({1, 2, 2}).detach().abs(), v = leaf({1, 2, 3}).detach().abs();
   check_gradients(

@@ -6,6 +6,7 @@
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/places.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
+#include "backends/functors/fractional_pool.h"
 #include "backends/functors/reduce.h"
 
 namespace rush::cuda {
@@ -347,6 +348,31 @@ struct AvgPoolBackwardLoop {
   }
 };
 
+template <class T, class Index>
+struct FractionalIndices {
+  functors::FractionalMax<T> where;
+  Places<Index> places;
+  int64_t* out;
+
+  __device__ void operator()(int64_t i) const {
+    const Place<Index> o = places(i);
+    out[i] = where(o.outer, o.d, o.h, o.w);
+  }
+};
+struct FractionalMaxLoop {
+  template <class T>
+  static void run(const Tensor& indices, const Tensor& input, const Tensor& samples, const FractionalGeometry& g) {
+    const auto run = [&]<class Index>(Index inner) {
+      const Places<Index> places(static_cast<Index>(g.axis[0].output), static_cast<Index>(g.axis[1].output),
+                                 static_cast<Index>(g.axis[2].output), inner);
+      for_each_index(kernels::fractional_max_pool.name(), indices.numel(),
+                     FractionalIndices<T, Index>{
+                         {input.data_ptr<T>(), samples.data_ptr<T>(), g}, places, indices.data_ptr<int64_t>()});
+    };
+    indices.numel() < int64_t{1} << 31 ? run(int32_t{1}) : run(int64_t{1});
+  }
+};
+
 using AvgTypes = TypeList<float, double, Half, BFloat16, int64_t>;
 
 }  // namespace
@@ -356,6 +382,7 @@ void register_pool() {
   set_by_dtype<kernels::max_pool_backward, MaxPoolBackwardLoop, RealFloatTypes>(kCUDA);
   set_by_dtype<kernels::avg_pool, AvgPoolLoop, AvgTypes, 1>(kCUDA);
   set_by_dtype<kernels::avg_pool_backward, AvgPoolBackwardLoop, RealFloatTypes>(kCUDA);
+  set_by_dtype<kernels::fractional_max_pool, FractionalMaxLoop, RealFloatTypes, 1>(kCUDA);
 }
 
 }  // namespace rush::cuda
