@@ -206,6 +206,44 @@ TEST_CASE("upsample: gradients of many channels, in every layout and dtype") {
   }
 }
 
+TEST_CASE("upsample: a plane is resized as if it were alone") {
+  using Resize = Tensor (*)(const Tensor&);
+  const Resize resizes[] = {[](const Tensor& x) {
+                              return upsample_nearest2d(x, {9, 5});
+                            },
+                            [](const Tensor& x) {
+                              return upsample_bilinear2d(x, {9, 5}, false);
+                            },
+                            [](const Tensor& x) {
+                              return upsample_bicubic2d(x, {9, 5}, true);
+                            },
+                            [](const Tensor& x) {
+                              return _upsample_bilinear2d_aa(x, {9, 13}, false);
+                            },
+                            [](const Tensor& x) {
+                              return _upsample_bicubic2d_aa(x, {9, 13}, false);
+                            },
+                            [](const Tensor& x) {
+                              return _upsample_bicubic2d_aa(x, {9, 3}, false);
+                            }};
+  for (const int64_t planes : {1, 3, 4, 5, 9}) {
+    CAPTURE(planes);
+    const Tensor image = leaf({planes, 2, 6, 7}).detach();
+    for (const Resize resize : resizes) {
+      for (const MemoryFormat format : {MemoryFormat::Contiguous, MemoryFormat::ChannelsLast}) {
+        const Tensor x = image.contiguous(format).requires_grad_(), y = resize(x);
+        const Tensor grad = leaf(y.sizes(), 1).detach(), grad_x = autograd::grad({y}, {x}, {grad})[0];
+        for (int64_t p = 0; p < planes; ++p) {
+          const Tensor alone = image.narrow(0, p, 1).contiguous(format).requires_grad_(), its = resize(alone);
+          check_within(values(y.narrow(0, p, 1)), values(its), 1e-13);
+          const Tensor grad_alone = autograd::grad({its}, {alone}, {grad.narrow(0, p, 1)})[0];
+          check_within(values(grad_x.narrow(0, p, 1)), values(grad_alone), 1e-13);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("upsample: empty batches, meta tensors and wrong arguments") {
   CHECK(upsample_bilinear2d(zeros({0, 3, 4, 4}), {8, 8}, false).sizes() == IntArrayRef({0, 3, 8, 8}));
   CHECK(upsample_nearest2d(empty({2, 3, 4, 4}, kMeta), std::nullopt, Scales{2, 0.5}).sizes() ==

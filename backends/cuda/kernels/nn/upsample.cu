@@ -1,6 +1,7 @@
 #include "core/ops/nn/upsample.h"
 
 #include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/places.h"
 #include "backends/cuda/kernels/pointwise/register_pointwise.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/functors/upsample_taps.h"
@@ -106,149 +107,235 @@ class TapTables {
   Scratch scratch_;
 };
 
-// The position of an element of a tensor laid out as outer x depth x height x width x inner.
-struct Place {
-  int64_t outer, d, h, w, inner;
-};
+// Note [Planes that share their taps]
+// Finding an element's position and its taps takes more instructions than the sum over them, and is the same in every
+// plane. A thread therefore computes the elements at one position of kPlanes planes, which are `groups` planes apart,
+// and has as many loads in flight. If 32 bits hold all linear indices, indices have 32 bits.
+constexpr int kPlanes = 4;
 
-// Finds it from the element's number: Note [Division by multiplication].
-class Places {
+template <class T, class Index>
+class PlaneGroups {
  public:
-  Places(const UpsampleGeometry& g, int64_t UpsampleAxis::*size)
-      : size_{g.inner, g.axis[2].*size, g.axis[1].*size, g.axis[0].*size} {
-    narrow_ = g.outer * size_[0] * size_[1] * size_[2] * size_[3] < int64_t{1} << 31;
-    for (int d = 0; narrow_ && d < 4; ++d) divider_[d] = Divider(static_cast<uint32_t>(size_[d]));
+  using Math = opmath_t<T>;
+
+  // `written` and `read` say which of an axis's sizes each tensor has.
+  PlaneGroups(T* to, const T* from, const UpsampleGeometry& g, int64_t UpsampleAxis::*written,
+              int64_t UpsampleAxis::*read)
+      : to_(to),
+        from_(from),
+        planes_(static_cast<Index>(g.outer)),
+        groups_(static_cast<Index>((g.outer + kPlanes - 1) / kPlanes)),
+        to_plane_(plane_of(g, written)),
+        from_plane_(plane_of(g, read)),
+        rows_(static_cast<Index>(g.axis[1].*read)),
+        row_size_(static_cast<Index>(g.axis[2].*read * g.inner)),
+        inner_(static_cast<Index>(g.inner)),
+        places_(static_cast<Index>(g.axis[0].*written), static_cast<Index>(g.axis[1].*written),
+                static_cast<Index>(g.axis[2].*written), static_cast<Index>(g.inner)) {}
+
+  int64_t threads() const { return int64_t{groups_} * to_plane_; }
+
+  // The place of thread i's elements, whose outer dimension is the number of its group.
+  __device__ Place<Index> place(int64_t i) const { return places_(i); }
+  // A group's plane number k of the tensor that is read; the last plane in place of those beyond it.
+  __device__ const T* plane(const Place<Index>& at, int k) const {
+    return from_ + std::min<Index>(at.outer + k * groups_, planes_ - 1) * from_plane_;
   }
-  __device__ Place operator()(int64_t i) const {
-    int64_t position[4];
+  // Where a row, and an element of it in the innermost position of `at`, lie in a plane of that tensor.
+  __device__ Index row(int64_t d, int64_t h) const {
+    return (static_cast<Index>(d) * rows_ + static_cast<Index>(h)) * row_size_;
+  }
+  __device__ Index column(int64_t w, const Place<Index>& at) const { return static_cast<Index>(w) * inner_ + at.inner; }
+  // Writes thread i's elements.
+  template <class Value>
+  __device__ void store(int64_t i, const Place<Index>& at, const Value (&value)[kPlanes]) const {
 #pragma unroll
-    for (int d = 0; d < 4; ++d) {
-      const int64_t rest = narrow_ ? divider_[d].quotient(static_cast<uint32_t>(i)) : i / size_[d];
-      position[d] = i - rest * size_[d];
-      i = rest;
+    for (int k = 0; k < kPlanes; ++k) {
+      if (at.outer + k * groups_ < planes_) to_[i + int64_t{k * groups_} * to_plane_] = static_cast<T>(value[k]);
     }
-    return {i, position[3], position[2], position[1], position[0]};
   }
 
  private:
-  int64_t size_[4];
-  Divider divider_[4];
-  bool narrow_;
+  static Index plane_of(const UpsampleGeometry& g, int64_t UpsampleAxis::*size) {
+    return static_cast<Index>(g.axis[0].*size * g.axis[1].*size * g.axis[2].*size * g.inner);
+  }
+
+  T* to_;
+  const T* from_;
+  Index planes_, groups_, to_plane_, from_plane_, rows_, row_size_, inner_;
+  Places<Index> places_;
 };
 
-// out = the sum over the taps of all three axes. Usually only some axes have more than one tap.
-template <class T, class Math>
+// The most taps of the width that stay in registers, and up to where their number is known as the kernel is compiled.
+constexpr int kMost = 9, kExact = 5;
+
+// out = the sum over the taps of all three axes. Usually only some axes have more than one tap. Of the width, there are
+// kWidth taps up to kExact, any number up to kWidth beyond it, and any number where kWidth is 0.
+template <class T, class Index, int kWidth>
 struct Gather {
-  UpsampleGeometry g;
-  Places places;
+  using Math = opmath_t<T>;
+  PlaneGroups<T, Index> planes;
   DeviceTaps<Math> depth, height, width;
-  T* out;
-  const T* in;
 
   __device__ void operator()(int64_t i) const {
-    const Place at = places(i);
-    Math sum = 0;
+    const Place<Index> at = planes.place(i);
+    const T* plane[kPlanes];
+    Math sum[kPlanes] = {};
+#pragma unroll
+    for (int k = 0; k < kPlanes; ++k) plane[k] = planes.plane(at, k);
+    const int64_t first_w = int64_t{at.w} * width.count;
+    Index column[kWidth + 1];
+    Math weight[kWidth + 1];
+#pragma unroll
+    for (int kw = 0; kw < kWidth; ++kw) {
+      if (!is_tap(kw)) continue;
+      column[kw] = planes.column(width.index[first_w + kw], at);
+      weight[kw] = width.weight[first_w + kw];
+    }
     for (int kd = 0; kd < depth.count; ++kd) {
-      const int64_t plane = at.outer * g.axis[0].input + depth.index[at.d * depth.count + kd];
+      const int64_t d = int64_t{at.d} * depth.count + kd;
       for (int kh = 0; kh < height.count; ++kh) {
-        const int64_t row = plane * g.axis[1].input + height.index[at.h * height.count + kh];
-        const Math share = depth.weight[at.d * depth.count + kd] * height.weight[at.h * height.count + kh];
-        Math along = 0;
-        for (int kw = 0; kw < width.count; ++kw) {
-          const int64_t tap = at.w * width.count + kw;
-          along += width.weight[tap] *
-                   static_cast<Math>(in[(row * g.axis[2].input + width.index[tap]) * g.inner + at.inner]);
+        const int64_t h = int64_t{at.h} * height.count + kh;
+        const Index row = planes.row(depth.index[d], height.index[h]);
+        const Math share = depth.weight[d] * height.weight[h];
+        Math along[kPlanes] = {};
+        const auto add = [&](Index from, Math by) {
+#pragma unroll
+          for (int k = 0; k < kPlanes; ++k) along[k] += by * static_cast<Math>(plane[k][row + from]);
+        };
+        if constexpr (kWidth > 0) {
+#pragma unroll
+          for (int kw = 0; kw < kWidth; ++kw) {
+            if (is_tap(kw)) add(column[kw], weight[kw]);
+          }
+        } else {
+          for (int kw = 0; kw < width.count; ++kw) {
+            add(planes.column(width.index[first_w + kw], at), width.weight[first_w + kw]);
+          }
         }
-        sum += share * along;
+#pragma unroll
+        for (int k = 0; k < kPlanes; ++k) sum[k] += share * along[k];
       }
     }
-    out[i] = static_cast<T>(sum);
+    planes.store(i, at, sum);
   }
+  __device__ bool is_tap(int kw) const { return kWidth <= kExact || kw < width.count; }
 };
 
 // Nearest modes only move elements.
-template <class T, class Math>
+template <class T, class Math, class Index>
 struct Pick {
-  UpsampleGeometry g;
-  Places places;
+  PlaneGroups<T, Index> planes;
   DeviceTaps<Math> depth, height, width;
-  T* out;
-  const T* in;
 
   __device__ void operator()(int64_t i) const {
-    const Place at = places(i);
-    const int64_t row = (at.outer * g.axis[0].input + depth.index[at.d]) * g.axis[1].input + height.index[at.h];
-    out[i] = in[(row * g.axis[2].input + width.index[at.w]) * g.inner + at.inner];
+    const Place<Index> at = planes.place(i);
+    const Index from = planes.row(depth.index[at.d], height.index[at.h]) + planes.column(width.index[at.w], at);
+    T value[kPlanes];
+#pragma unroll
+    for (int k = 0; k < kPlanes; ++k) value[k] = planes.plane(at, k)[from];
+    planes.store(i, at, value);
   }
 };
 
-// Each thread sums the gradients of the outputs that depend on its input element, in their order and without atomics.
-template <class T, class Math>
+// Each thread sums the gradients of the outputs that depend on its input elements, in their order and without atomics.
+template <class T, class Index>
 struct SumBack {
-  UpsampleGeometry g;
-  Places places;
+  using Math = opmath_t<T>;
+  PlaneGroups<T, Index> planes;
   DeviceTaps<Math> depth, height, width;
-  T* grad_in;
-  const T* grad_out;
 
   // The weight of input `i` in output `o`: clamping to the border may have made several taps the same.
-  static __device__ Math weight_of(const DeviceTaps<Math>& taps, int64_t o, int64_t i) {
+  static __device__ Math weight_of(const DeviceTaps<Math>& taps, int64_t o, Index i) {
     Math sum = 0;
-    for (int k = 0; k < taps.count; ++k) {
-      if (taps.index[o * taps.count + k] == i) sum += taps.weight[o * taps.count + k];
+    for (int64_t tap = o * taps.count; tap < (o + 1) * taps.count; ++tap) {
+      if (static_cast<Index>(taps.index[tap]) == i) sum += taps.weight[tap];
     }
     return sum;
   }
   __device__ void operator()(int64_t i) const {
-    const Place at = places(i);
-    Math sum = 0;
-    for (int64_t d = depth.first[at.d]; d < depth.last[at.d]; ++d) {
+    const Place<Index> at = planes.place(i);
+    const T* plane[kPlanes];
+    Math sum[kPlanes] = {};
+#pragma unroll
+    for (int k = 0; k < kPlanes; ++k) plane[k] = planes.plane(at, k);
+    const auto first_w = static_cast<Index>(width.first[at.w]), last_w = static_cast<Index>(width.last[at.w]);
+    for (auto d = static_cast<Index>(depth.first[at.d]); d < depth.last[at.d]; ++d) {
       const Math of_depth = weight_of(depth, d, at.d);
-      for (int64_t h = height.first[at.h]; h < height.last[at.h]; ++h) {
+      for (auto h = static_cast<Index>(height.first[at.h]); h < height.last[at.h]; ++h) {
         const Math of_row = of_depth * weight_of(height, h, at.h);
-        const int64_t row = (at.outer * g.axis[0].output + d) * g.axis[1].output + h;
-        Math along = 0;
-        for (int64_t w = width.first[at.w]; w < width.last[at.w]; ++w) {
-          along += weight_of(width, w, at.w) *
-                   static_cast<Math>(grad_out[(row * g.axis[2].output + w) * g.inner + at.inner]);
+        const Index row = planes.row(d, h);
+        Math along[kPlanes] = {};
+        for (Index w = first_w; w < last_w; ++w) {
+          const Math of_element = weight_of(width, w, at.w);
+          const Index from = row + planes.column(w, at);
+#pragma unroll
+          for (int k = 0; k < kPlanes; ++k) along[k] += of_element * static_cast<Math>(plane[k][from]);
         }
-        sum += of_row * along;
+#pragma unroll
+        for (int k = 0; k < kPlanes; ++k) sum[k] += of_row * along[k];
       }
     }
-    grad_in[i] = static_cast<T>(sum);
+    planes.store(i, at, sum);
   }
 };
+
+// Calls run(planes) with the planes of an output, or in the backward pass of an input's gradient, that is computed from
+// the other tensor.
+template <class T, class Run>
+void with_planes(const Tensor& to, const Tensor& from, const UpsampleGeometry& g, bool backward, const Run& run) {
+  const auto written = backward ? &UpsampleAxis::input : &UpsampleAxis::output;
+  const auto read = backward ? &UpsampleAxis::output : &UpsampleAxis::input;
+  const auto run_as = [&]<class Index>(Index) {
+    run(PlaneGroups<T, Index>(to.data_ptr<T>(), from.data_ptr<T>(), g, written, read));
+  };
+  const bool is_narrow = std::max(to.numel(), from.numel()) < int64_t{1} << 30;
+  is_narrow ? run_as(int32_t()) : run_as(int64_t());
+}
 
 struct NearestLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, const UpsampleGeometry& g) {
     using Math = std::conditional_t<std::is_same_v<T, double>, double, float>;
     const TapTables<Math> tables("upsample", g, false);
-    for_each_index("upsample", output.numel(),
-                   Pick<T, Math>{g, Places(g, &UpsampleAxis::output), tables.device[0], tables.device[1],
-                                 tables.device[2], output.data_ptr<T>(), input.data_ptr<T>()});
+    with_planes<T>(output, input, g, false, [&]<class Index>(const PlaneGroups<T, Index>& planes) {
+      for_each_index("upsample", planes.threads(),
+                     Pick<T, Math, Index>{planes, tables.device[0], tables.device[1], tables.device[2]});
+    });
   }
 };
 
 struct SmoothLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, const UpsampleGeometry& g) {
-    using Math = opmath_t<T>;
     const TapTables<T> tables("upsample", g, false);
-    for_each_index("upsample", output.numel(),
-                   Gather<T, Math>{g, Places(g, &UpsampleAxis::output), tables.device[0], tables.device[1],
-                                   tables.device[2], output.data_ptr<T>(), input.data_ptr<T>()});
+    with_planes<T>(output, input, g, false, [&]<class Index>(const PlaneGroups<T, Index>& planes) {
+      const auto run_with = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+        for_each_index("upsample", planes.threads(),
+                       Gather<T, Index, kWidth>{planes, tables.device[0], tables.device[1], tables.device[2]});
+      };
+      if constexpr (sizeof(Index) == 4) {
+        switch (tables.device[2].count) {
+          case 2: return run_with(std::integral_constant<int, 2>());
+          case 3: return run_with(std::integral_constant<int, 3>());
+          case 4: return run_with(std::integral_constant<int, 4>());
+          case 5: return run_with(std::integral_constant<int, 5>());
+        }
+        if (tables.device[2].count <= kMost) return run_with(std::integral_constant<int, kMost>());
+      }
+      run_with(std::integral_constant<int, 0>());
+    });
   }
 };
 
 struct BackwardLoop {
   template <class T>
   static void run(const Tensor& grad_input, const Tensor& grad_output, const UpsampleGeometry& g) {
-    using Math = opmath_t<T>;
     const TapTables<T> tables("upsample_backward", g, true);
-    for_each_index("upsample_backward", grad_input.numel(),
-                   SumBack<T, Math>{g, Places(g, &UpsampleAxis::input), tables.device[0], tables.device[1],
-                                    tables.device[2], grad_input.data_ptr<T>(), grad_output.data_ptr<T>()});
+    with_planes<T>(grad_input, grad_output, g, true, [&]<class Index>(const PlaneGroups<T, Index>& planes) {
+      for_each_index("upsample_backward", planes.threads(),
+                     SumBack<T, Index>{planes, tables.device[0], tables.device[1], tables.device[2]});
+    });
   }
 };
 
