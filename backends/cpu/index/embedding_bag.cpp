@@ -78,15 +78,18 @@ struct BagLoop {
     const int64_t* offset = call.offsets.data_ptr<int64_t>();
     int64_t *bag_of = call.bag_of_index.data_ptr<int64_t>(), *sizes = call.sizes.data_ptr<int64_t>();
     T* out = call.output.data_ptr<T>();
-    int64_t* maxima = call.mode == BagMode::Max ? call.maxima.data_ptr<int64_t>() : nullptr;
+    int64_t* maxima = call.maxima.data_ptr<int64_t>();
+    const bool is_max = call.mode == BagMode::Max, has_bags = call.bag_of_index.numel() > 0;
     const int64_t work = std::max<int64_t>(1, n * d / std::max<int64_t>(bags, 1));
     parallel_for(0, bags, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
       std::vector<opmath_t<T>> total(static_cast<size_t>(d));
       for (int64_t b = begin; b < end; ++b) {
         // The last bag reaches to the end, whatever the offset behind it says.
         const Bag<T> bag{call, offset[b], b + 1 < bags ? offset[b + 1] : n, d};
-        std::fill(bag_of + bag.begin, bag_of + bag.end, b);
-        sizes[b] = maxima ? bag.maximum(out + b * d, maxima + b * d) : bag.add_up(out + b * d, total);
+        if (has_bags) std::fill(bag_of + bag.begin, bag_of + bag.end, b);
+        const int64_t rows = is_max ? bag.maximum(out + b * d, maxima + b * d) : bag.add_up(out + b * d, total);
+        sizes[b] = call.mode == BagMode::Sum ? 0 : rows;
+        if (!is_max) maxima[b] = sizes[b];
       }
     });
   }

@@ -60,19 +60,17 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding_idx(const Tenso
   call.offsets = contiguous(embedding_indices(offsets, "offsets", device, kOp));
   if (per_sample_weights && per_sample_weights->defined()) call.per_sample_weights = contiguous(*per_sample_weights);
   call.output = detail::empty_contiguous({bags, weight.size(1)}, weight.scalar_type(), device);
-  call.bag_of_index = integers(indices.size(0));
-  call.sizes = integers(bags);
-  call.maxima = mode == BagMode::Max ? integers({bags, weight.size(1)}) : Tensor();
-  kernels::embedding_bag(device.type, call);
-
   // What the derivative does not need takes the shapes and values that PyTorch gives it.
   const bool recorded = weight.requires_grad() || (per_sample_weights && per_sample_weights->requires_grad());
   const bool plain_sum = mode == BagMode::Sum && call.padding < 0 && weight.scalar_type() != kFloat64 && !recorded;
-  if (plain_sum) call.bag_of_index = integers({0});
-  if (mode == BagMode::Sum) {
-    call.sizes = zeros(recorded ? bags : offsets.size(0), TensorOptions(kInt64).device(device));
-  }
-  if (mode != BagMode::Max) call.maxima = call.sizes.clone();
+  const int64_t counts = mode == BagMode::Sum && !recorded ? offsets.size(0) : bags;
+  const auto sizes = [&] {
+    return counts == bags ? integers({bags}) : zeros({counts}, TensorOptions(kInt64).device(device));
+  };
+  call.bag_of_index = integers({plain_sum ? 0 : indices.size(0)});
+  call.sizes = sizes();
+  call.maxima = mode == BagMode::Max ? integers({bags, weight.size(1)}) : sizes();
+  kernels::embedding_bag(device.type, call);
   const ScalarType type = indices.scalar_type();
   return {call.output, call.bag_of_index.to(type), call.sizes.to(offsets.scalar_type()), call.maxima.to(type)};
 }

@@ -53,10 +53,11 @@ inline std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(
 /// All row-major; integers are int64.
 struct EmbeddingBags {
   BagMode mode;
-  int64_t padding;                             // -1 for none
-  Tensor weight, indices, offsets;             // (rows, d), (n), (at least bags)
-  Tensor per_sample_weights;                   // (n), or undefined
-  Tensor output, bag_of_index, sizes, maxima;  // (bags, d), (n), (bags), (bags, d)
+  int64_t padding;                  // -1 for none
+  Tensor weight, indices, offsets;  // (rows, d), (n), (at least bags)
+  Tensor per_sample_weights;        // (n), or undefined
+  Tensor output, bag_of_index;      // (bags, d), (n) or empty
+  Tensor sizes, maxima;             // (at least bags), (bags, d) or like sizes
 
   template <class F>
   void each_tensor(const F& f) {  // see core/dispatch/cpu_fallback.h
@@ -65,7 +66,8 @@ struct EmbeddingBags {
 };
 
 namespace kernels {
-// Fills `bag_of_index`, `sizes`, `output` and, for BagMode::Max, `maxima`. Checks offsets and indices before that.
+// Fills `output`; `bag_of_index` where it is not empty; the first of `sizes`, with zeros for BagMode::Sum; and
+// `maxima`, in other modes than BagMode::Max with what `sizes` has. Checks offsets and indices before that.
 inline constinit Kernel<void(const EmbeddingBags& bags)> embedding_bag{"embedding_bag"};
 }  // namespace kernels
 

@@ -85,6 +85,38 @@ TEST_CASE("embedding_bag sums, averages and takes the largest of each bag") {
   CHECK(std::get<1>(narrow).scalar_type() == kInt32);
 }
 
+TEST_CASE("embedding_bag: what it returns beside the result has PyTorch's shapes and values") {
+  const Tensor ends = tensor({0, 3, 3, 5});  // with include_last_offset, three bags
+  for (const int64_t columns : {0, 1, 2, 40}) {
+    for (const bool recorded : {false, true}) {
+      for (const int64_t mode : {0, 1, 2}) {
+        CAPTURE(columns);
+        CAPTURE(recorded);
+        CAPTURE(mode);
+        const Tensor table = counting({3, columns}).to(kFloat32).requires_grad_(recorded);
+        const auto [out, bags, sizes, maxima] =
+            embedding_bag(table, bag_indices(), ends, false, mode, false, std::nullopt, true);
+        CHECK(out.sizes() == IntArrayRef({3, columns}));
+        if (mode == 0) {
+          CHECK(values(bags) == (recorded ? Doubles{0, 0, 0, 2, 2} : Doubles{}));
+          CHECK(values(sizes) == Doubles(recorded ? 3 : 4, 0.0));
+        } else {
+          CHECK(values(bags) == Doubles{0, 0, 0, 2, 2});
+          CHECK(values(sizes) == Doubles{3, 0, 2});
+        }
+        if (mode == 2) CHECK(maxima.sizes() == IntArrayRef({3, columns}));
+        if (mode != 2) CHECK(values(maxima) == values(sizes));
+        if (columns > 0) CHECK(values(out.select(0, 1)) == Doubles(static_cast<size_t>(columns), 0.0));
+      }
+    }
+  }
+  // One offset that is the end: no bag.
+  const auto none = embedding_bag(counting({3, 2}).to(kFloat32), tensor(Doubles{}).to(kInt64), tensor({0}), false, 0,
+                                  false, std::nullopt, true);
+  CHECK(std::get<0>(none).sizes() == IntArrayRef({0, 2}));
+  CHECK(values(std::get<2>(none)) == Doubles{0});
+}
+
 TEST_CASE("embedding_bag: bad input") {
   const Tensor table = counting({3, 2}), at = bag_indices(), bags = bag_offsets();
   CHECK_THROWS_AS(embedding_bag(table, tensor({3}), tensor({0})), IndexError);
