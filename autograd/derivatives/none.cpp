@@ -8,6 +8,7 @@
 #include "core/ops/nn/grid_sampler.h"
 #include "core/ops/nn/loss.h"
 #include "core/ops/nn/norm.h"
+#include "core/ops/nn/recurrent.h"
 #include "core/ops/nn/recurrent_layer.h"
 #include "core/ops/optim/foreach.h"
 #include "core/ops/pointwise/power.h"
@@ -56,6 +57,7 @@ void register_missing_derivatives(Registry& r) {
          ops::recurrent_layer_backward>(r);
   refuse<ops::_scaled_dot_product_flash_attention_for_cpu_backward,
          ops::_scaled_dot_product_efficient_attention_backward, ops::_scaled_dot_product_cudnn_attention_backward>(r);
+  refuse<ops::lstm_gates, ops::gru_gates>(r);
   refuse<ops::foreach_norms, ops::foreach_total_norm, ops::foreach_to_copy>(r);
 }
 

@@ -12,7 +12,7 @@ namespace cuda {
 #define RUSH_FORALL_CUDA_FAMILIES(X)                                                                                   \
   X(register_runtime) X(register_copy) X(register_foreach) X(register_gelu_bias_backward)                              \
   X(register_capturable_optim) X(register_linear_epilogues) X(register_matmul) X(register_conv) X(register_ctc_loss)   \
-  X(register_fft) X(register_rnn) X(register_sparse) X(register_nccl) X(register_nvtx)
+  X(register_fft) X(register_rnn) X(register_recurrent_gates) X(register_sparse) X(register_nccl) X(register_nvtx)
 // clang-format on
 #define RUSH_DECLARE(function) void function();
 RUSH_FORALL_CUDA_FAMILIES(RUSH_DECLARE)

@@ -10,6 +10,7 @@
 #include "core/ops/nn/recurrent_layer.h"
 #include "core/ops/pointwise/activation.h"
 #include "core/ops/register.h"
+#include "core/size_arithmetic.h"
 
 namespace rush {
 
@@ -137,7 +138,8 @@ CellWeights weights_of(TensorList w) {
 }
 
 // From what the input gives to the gates, (N, gates * H), and what h gives. Formulas: recurrent.h.
-CellState next_state(RecurrentMode mode, const Tensor& from_input, const Tensor& from_hidden, const CellState& state) {
+CellState next_state_by_parts(RecurrentMode mode, const Tensor& from_input, const Tensor& from_hidden,
+                              const CellState& state) {
   if (mode == RecurrentMode::Lstm) {
     const std::vector<Tensor> gates = (from_input + from_hidden).chunk(4, -1);  // i, f, g, o
     const Tensor c = gates[1].sigmoid() * state.c + gates[0].sigmoid() * gates[2].tanh();
@@ -151,6 +153,66 @@ CellState next_state(RecurrentMode mode, const Tensor& from_input, const Tensor&
   }
   const Tensor sum = from_input + from_hidden;
   return {mode == RecurrentMode::Tanh ? sum.tanh() : ops::relu(sum), Tensor()};
+}
+
+// Note [Gates in one pass]
+// A device may have a kernel that computes all gates of an LSTM or a GRU at once. It has no derivative, so where a
+// gradient is asked for, the gates are made of public operators; where calls are traced, they are, too, because those
+// are what compiled functions fuse and other programs know.
+bool are_in_one_pass(RecurrentMode mode, const Tensor& from_input, const Tensor& from_hidden, const CellState& state) {
+  const Tensor& before = mode == RecurrentMode::Lstm ? state.c : state.h;
+  const bool is_traced = dispatch_state.included.without(dispatch_state.excluded).has(DispatchKey::Tracer);
+  if ((mode != RecurrentMode::Lstm && mode != RecurrentMode::Gru) || is_traced ||
+      !kernels::recurrent_gates.has(before.device().type))
+    return false;
+  for (const Tensor* t : {&from_input, &from_hidden, &before}) {
+    if (t->device() != before.device() || t->scalar_type() != before.scalar_type() ||
+        (dispatch_state.grad_mode && t->requires_grad()))
+      return false;
+  }
+  return before.is_floating_point() && has_arithmetic(before.scalar_type());
+}
+
+CellState next_state(RecurrentMode mode, const Tensor& from_input, const Tensor& from_hidden, const CellState& state) {
+  if (!are_in_one_pass(mode, from_input, from_hidden, state)) {
+    return next_state_by_parts(mode, from_input, from_hidden, state);
+  }
+  if (mode == RecurrentMode::Gru) return {ops::gru_gates(from_input, from_hidden, state.h), Tensor()};
+  auto [h, c] = ops::lstm_gates(from_input, from_hidden, state.c);
+  return {h, c};
+}
+
+CellState gates(const char* op, RecurrentMode mode, const Tensor& from_input, const Tensor& from_hidden,
+                const Tensor& before) {
+  DimVector sizes(before.sizes());
+  RUSH_CHECK_VALUE(!sizes.empty(), op, ": expected a state of at least 1 dimension, got none");
+  sizes.back() = multiply_sizes(op, sizes.back(), mode == RecurrentMode::Lstm ? 4 : 3);
+  for (const Tensor* t : {&from_input, &from_hidden}) {
+    RUSH_CHECK_VALUE(t->sizes() == IntArrayRef(sizes), op, ": expected gates of shape ", sizes, ", got ", t->sizes());
+    RUSH_CHECK_TYPE(t->scalar_type() == before.scalar_type(), op, ": expected gates of ", before.scalar_type(),
+                    ", got ", t->scalar_type());
+  }
+  if (!are_in_one_pass(mode, from_input, from_hidden, {before, before})) {
+    return next_state_by_parts(mode, from_input, from_hidden, {before, before});
+  }
+  const auto like_state = [&] {
+    return detail::empty_contiguous(before.sizes(), before.scalar_type(), before.device());
+  };
+  const CellState next{like_state(), mode == RecurrentMode::Lstm ? like_state() : Tensor()};
+  if (before.numel() > 0) {
+    kernels::recurrent_gates(before.device().type, next.h, next.c, contiguous(from_input), contiguous(from_hidden),
+                             contiguous(before));
+  }
+  return next;
+}
+
+std::tuple<Tensor, Tensor> lstm_gates(const Tensor& from_input, const Tensor& from_hidden, const Tensor& c) {
+  const CellState next = gates("lstm_gates", RecurrentMode::Lstm, from_input, from_hidden, c);
+  return {next.h, next.c};
+}
+
+Tensor gru_gates(const Tensor& from_input, const Tensor& from_hidden, const Tensor& h) {
+  return gates("gru_gates", RecurrentMode::Gru, from_input, from_hidden, h).h;
 }
 
 template <class Fn>
@@ -416,6 +478,8 @@ void register_recurrent_ops(Registry& r) {
   r.composite(ops::lstm, native::lstm);
   r.composite(ops::lstm_data, native::lstm_data);
   r.composite(ops::lstm_cell, native::lstm_cell);
+  r.native(ops::lstm_gates, native::lstm_gates);
+  r.native(ops::gru_gates, native::gru_gates);
 }
 
 }  // namespace rush

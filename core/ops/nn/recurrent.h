@@ -3,6 +3,7 @@
 #pragma once
 #include <tuple>
 
+#include "core/dispatch/kernel.h"
 #include "core/dispatch/op.h"
 
 namespace rush {
@@ -52,6 +53,11 @@ inline constinit Op<std::tuple<Tensor, Tensor>(const Tensor&, TensorList, const 
     lstm_cell{
         "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
         "(Tensor, Tensor)"};
+// What a cell makes of all its gates, in one pass where the device has a kernel for it. They have no derivative.
+inline constinit Op<std::tuple<Tensor, Tensor>(const Tensor&, const Tensor&, const Tensor&)> lstm_gates{
+    "rush::lstm_gates(Tensor from_input, Tensor from_hidden, Tensor c) -> (Tensor h, Tensor c)"};
+inline constinit Op<Tensor(const Tensor&, const Tensor&, const Tensor&)> gru_gates{
+    "rush::gru_gates(Tensor from_input, Tensor from_hidden, Tensor h) -> Tensor"};
 }  // namespace ops
 
 // What the following share. input (T, N, in), or (N, T, in) with batch_first, or `data` (sum of lengths, in) packed,
@@ -155,5 +161,13 @@ void check_recurrent(const char* op, const RecurrentLayers& layers, const Recurr
 void check_recurrent_state(const char* op, const RecurrentLayers& layers, const Tensor& h, const Tensor& c,
                            int64_t batch);
 }  // namespace native
+
+namespace kernels {
+// What the input and h give to the gates, (rows, gates * H), and the state before and after, (rows, H): c of an LSTM,
+// for which next_c is defined, h of a GRU. All are row-major and of one floating point dtype, and none is empty.
+inline constinit Kernel<void(const Tensor& next_h, const Tensor& next_c, const Tensor& from_input,
+                             const Tensor& from_hidden, const Tensor& state)>
+    recurrent_gates{"recurrent_gates"};
+}  // namespace kernels
 
 }  // namespace rush

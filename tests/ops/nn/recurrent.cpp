@@ -47,6 +47,58 @@ double affine(const Tensor& w, const std::optional<Tensor>& b, const Tensor& x, 
 
 }  // namespace
 
+// Where a gradient is asked for, cells consist of public operators; else a kernel may compute all gates in one pass.
+TEST_CASE("cells give the same with and without a gradient") {
+  manual_seed(9);
+  for (const ScalarType dtype : {kFloat64, kFloat32, kFloat16, kBFloat16}) {
+    const double tolerance = dtype == kFloat64 ? 1e-12 : dtype == kFloat32 ? 1e-5 : dtype == kFloat16 ? 5e-3 : 5e-2;
+    for (const DimVector& rows : {DimVector{}, {0}, {1}, {7}}) {
+      for (const int64_t hidden : {1, 5, 130}) {
+        CAPTURE(dtype);
+        CAPTURE(rows);
+        CAPTURE(hidden);
+        const auto random = [&](IntArrayRef sizes) { return randn(sizes, kFloat64).mul(0.3).to(dtype); };
+        const auto with_rows = [&](int64_t width) {  // neighbours of a row lie two apart
+          DimVector sizes(rows);
+          sizes.push_back(2 * width);
+          return random(sizes).slice(-1, 0, 2 * width, 2);
+        };
+        const Tensor x = with_rows(3), h = with_rows(hidden), c = with_rows(hidden);
+        const auto run = [&](bool recorded) {
+          manual_seed(4);
+          const auto parameter = [&](IntArrayRef sizes) { return random(sizes).requires_grad_(recorded); };
+          const Tensor w = parameter({4 * hidden, 3}), u = parameter({4 * hidden, hidden}), b = parameter({4 * hidden});
+          const auto gru = [&](const Tensor& t) { return t.narrow(0, 0, 3 * hidden); };
+          const auto [next_h, next_c] = lstm_cell(x, {h, c}, w, u, b, b);
+          return std::vector<Tensor>{next_h, next_c, gru_cell(x, h, gru(w), gru(u), gru(b), gru(b))};
+        };
+        const std::vector<Tensor> recorded = run(true), plain = run(false);
+        for (size_t i = 0; i < plain.size(); ++i) {
+          CHECK(recorded[i].requires_grad());
+          CHECK_FALSE(plain[i].requires_grad());
+          CHECK(plain[i].scalar_type() == dtype);
+          CHECK(allclose(plain[i].to(kFloat64), recorded[i].detach().to(kFloat64), tolerance, tolerance));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("lstm_gates and gru_gates: by themselves, and bad input") {
+  const Tensor x = randn({2, 12}, kFloat64), y = randn({2, 12}, kFloat64), c = randn({2, 3}, kFloat64);
+  const auto [h, next] = ops::lstm_gates(x, y, c);
+  const Tensor sums = x + y;
+  const auto gate = [&](int64_t i) { return sums.narrow(1, 3 * i, 3); };
+  const Tensor expected = gate(1).sigmoid() * c + gate(0).sigmoid() * gate(2).tanh();
+  CHECK(allclose(next, expected));
+  CHECK(allclose(h, gate(3).sigmoid() * expected.tanh()));
+  CHECK_THROWS_AS(ops::gru_gates(x, y, c), ValueError);
+  CHECK_THROWS_AS(ops::lstm_gates(x, y[0], c), ValueError);
+  CHECK_THROWS_AS(ops::lstm_gates(x, y.to(kFloat32), c), TypeError);
+  const Tensor grown = std::get<0>(ops::lstm_gates(x.detach().requires_grad_(), y, c));
+  CHECK_THROWS_AS(grown.sum().backward(), NotImplementedError);
+}
+
 TEST_CASE("the cells' formulas") {
   manual_seed(3);
   for (const bool biases : {true, false}) {
