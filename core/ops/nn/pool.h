@@ -221,12 +221,16 @@ struct PoolDivisor {
   bool count_include_pad = false;
   int64_t divisor_override = 0;  // 0: none
 
+  /// How many elements of window `o` count along one dimension, and the divisor of a window with `elements` that do.
+  template <class Index>
+  RUSH_HD int64_t count(const PoolAxisOf<Index>& axis, Index o) const {
+    return count_include_pad ? axis.padded_count(o) : axis.count(o);
+  }
+  RUSH_HD int64_t of(int64_t elements) const { return divisor_override != 0 ? divisor_override : elements; }
   /// The divisor of window (d, h, w).
   template <class Index>
   RUSH_HD int64_t operator()(const PoolGeometryOf<Index>& g, Index d, Index h, Index w) const {
-    if (divisor_override != 0) return divisor_override;
-    if (count_include_pad) return g.axis[0].padded_count(d) * g.axis[1].padded_count(h) * g.axis[2].padded_count(w);
-    return g.axis[0].count(d) * g.axis[1].count(h) * g.axis[2].count(w);
+    return of(count(g.axis[0], d) * count(g.axis[1], h) * count(g.axis[2], w));
   }
 };
 

@@ -23,7 +23,8 @@ const PoolCase kPoolCases[] = {
     {{2, 3, 6, 7}, {2, 2}, {}, {0, 0}, {1, 1}, false},     {{2, 2, 7, 9}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, false},
     {{1, 2, 6, 6}, {3, 3}, {}, {1, 1}, {1, 1}, true},      {{2, 2, 6, 6}, {3, 2}, {}, {0, 0}, {1, 2}, true},
     {{2, 1, 8, 5}, {3, 1}, {1, 3}, {1, 0}, {2, 1}, false}, {{1, 3, 9, 9}, {4, 4}, {2, 3}, {1, 1}, {1, 1}, true},
-    {{0, 3, 5, 5}, {2, 2}, {}, {0, 0}, {1, 1}, false},     {{1, 1, 1, 1}, {1, 1}, {}, {0, 0}, {1, 1}, false},
+    {{0, 3, 5, 5}, {2, 2}, {}, {0, 0}, {1, 1}, false},     {{2, 3, 20, 24}, {6, 7}, {5, 4}, {2, 3}, {1, 2}, true},
+    {{1, 1, 1, 1}, {1, 1}, {}, {0, 0}, {1, 1}, false},
 };
 
 int64_t out_size(int64_t in, int64_t k, int64_t s, int64_t p, int64_t d, bool ceil_mode) {
@@ -114,6 +115,48 @@ TEST_CASE("max_pool: NaN wins, minus infinity has a place") {
   CHECK(std::isnan(got[0]));
   CHECK(Doubles(got.begin() + 1, got.end()) == Doubles{3, -inf, -inf});
   CHECK(values(indices) == Doubles{1, 3, 4, 6});
+}
+
+// Kernels divide the work by layout: a row-major window of 32 elements or more may be shared.
+TEST_CASE("pooling: windows of many elements, with equal ones, NaN and infinities, in every layout") {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  for (const ScalarType dtype : {kFloat64, kFloat32, kBFloat16}) {
+    CAPTURE(dtype);
+    const Tensor x = scrambled({2, 3, 8, 19, 41}).remainder(7).to(dtype),
+                 last = x.contiguous(MemoryFormat::ChannelsLast3d);
+    Tensor rare = x.clone();
+    rare[0].fill_(-inf);
+    rare[1].flatten().index_fill_(0, tensor({5, 300, 301, 2000, 9000}), nan);
+    for (const Tensor& rows : {x, rare}) {
+      const Tensor columns = rows.contiguous(MemoryFormat::ChannelsLast3d);
+      const auto same = [&](const PoolResult& a, const PoolResult& b) {
+        CHECK(equal(std::get<1>(a), std::get<1>(b)));
+        CHECK(allclose(std::get<0>(a), std::get<0>(b), 0, 0, true));
+      };
+      const auto windows = [](const Tensor& t) {
+        return max_pool3d_with_indices(t, {3, 5, 4}, {2, 3, 4}, {1, 2, 2}, {1, 2, 1}, true);
+      };
+      same(windows(rows), windows(columns));
+      same(adaptive_max_pool3d(rows, {3, 4, 5}), adaptive_max_pool3d(columns, {3, 4, 5}));
+      same(max_pool3d_with_indices(rows, {1, 1, 32}), max_pool3d_with_indices(columns, {1, 1, 32}));
+    }
+    const double tolerance = dtype == kFloat64 ? 1e-12 : dtype == kFloat32 ? 1e-5 : 1e-2;
+    const auto close = [&](const Tensor& a, const Tensor& b) { CHECK(allclose(a, b, tolerance, tolerance)); };
+    close(adaptive_avg_pool3d(x, {3, 4, 5}), adaptive_avg_pool3d(last, {3, 4, 5}));
+    for (const bool padding : {false, true}) {
+      const auto mean = [&](const Tensor& t) { return avg_pool3d(t, {3, 5, 4}, {2, 3, 4}, {1, 2, 2}, true, padding); };
+      close(mean(x), mean(last));
+    }
+  }
+  // More windows than are shared, and windows that overlap too much: those of a part of the image are the same.
+  const auto check_part = [](const Tensor& image, int64_t rows, IntArrayRef kernel, IntArrayRef stride) {
+    const Tensor part = image.narrow(2, 0, rows), most = max_pool2d(part, kernel, stride);
+    CHECK(equal(max_pool2d(image, kernel, stride).narrow(2, 0, most.size(2)), most));
+    const Tensor mean = avg_pool2d(part, kernel, stride);
+    CHECK(allclose(avg_pool2d(image, kernel, stride).narrow(2, 0, mean.size(2)), mean));
+  };
+  check_part(scrambled({1, 1, 2080, 2080}).remainder(97), 1000, {4, 8}, {4, 8});
+  check_part(scrambled({1, 2, 40, 41}).remainder(97), 25, 6, 1);
 }
 
 TEST_CASE("pooling in one and three dimensions is that in two, repeated") {

@@ -6,6 +6,7 @@
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/places.h"
 #include "backends/cuda/kernels/reduce/register_reductions.h"
+#include "backends/cuda/kernels/rows.h"
 #include "backends/functors/fractional_pool.h"
 #include "backends/functors/reduce.h"
 
@@ -76,32 +77,42 @@ __device__ void for_each_tap(const PoolGeometryOf<Index>& g, const Place<Index>&
   }
 }
 
+// The same, of which each lane of a warp gets its share.
+template <class Index, class Body>
+__device__ void for_each_tap_of_lane(const PoolGeometryOf<Index>& g, const Place<Index>& o, const Body& body) {
+  const auto taps = [](const PoolAxisOf<Index>& a, Index window) {
+    return (a.end(window) - a.begin(window) + a.dilation - 1) / a.dilation;
+  };
+  const PoolAxisOf<Index>&depth = g.axis[0], &height = g.axis[1], &width = g.axis[2];
+  const Index rows = taps(height, o.h), columns = taps(width, o.w), count = taps(depth, o.d) * rows * columns;
+  const Index first_d = depth.begin(o.d), first_h = height.begin(o.h), first_w = width.begin(o.w);
+  for (auto tap = static_cast<Index>(threadIdx.x); tap < count; tap += 32) {
+    const Index row = tap / columns, slice = row / rows;
+    const Index d = first_d + slice * depth.dilation, h = first_h + (row - slice * rows) * height.dilation;
+    body((d * height.input + h) * width.input + first_w + (tap - row * columns) * width.dilation);
+  }
+}
+
 // The windows that may hold an input position.
 template <class Index>
 class Windows {
  public:
   explicit Windows(const PoolGeometryOf<Index>& g) : g_(g), step_{step(g.axis[0]), step(g.axis[1]), step(g.axis[2])} {}
 
-  // Calls body(d, h, w, linear index in the plane) for every output whose window may contain one of positions [p, p +
-  // across).
+  // Calls body(linear index in the plane) for every output whose window may contain one of positions [p, p + across).
   template <class Body>
   __device__ void for_each(const Place<Index>& p, int across, const Body& body) const {
     const Index last_d = last(0, p.d), last_h = last(1, p.h), first_w = first(2, p.w),
                 last_w = last(2, p.w + across - 1);
     for (Index d = first(0, p.d); d <= last_d; ++d) {
       for (Index h = first(1, p.h); h <= last_h; ++h) {
-        for (Index w = first_w; w <= last_w; ++w) {
-          body(d, h, w, (d * g_.axis[1].output + h) * g_.axis[2].output + w);
-        }
+        for (Index w = first_w; w <= last_w; ++w) body((d * g_.axis[1].output + h) * g_.axis[2].output + w);
       }
     }
   }
   __device__ const PoolGeometryOf<Index>& geometry() const { return g_; }
-
- private:
-  static IndexDivider<Index> step(const PoolAxisOf<Index>& a) {
-    return IndexDivider<Index>(a.adaptive ? a.input : a.stride);
-  }
+  // The first and the last window along an axis that reach across position p. So do all between, which without
+  // dilation hold it.
   __device__ Index first(int axis, Index p) const {
     const PoolAxisOf<Index>& a = g_.axis[axis];
     if (a.adaptive) return step_[axis].quotient(p * a.output);
@@ -114,8 +125,27 @@ class Windows {
     return std::min<Index>(a.output - 1, step_[axis].quotient(p + a.padding));
   }
 
+ private:
+  static IndexDivider<Index> step(const PoolAxisOf<Index>& a) {
+    return IndexDivider<Index>(a.adaptive ? a.input : a.stride);
+  }
+
   PoolGeometryOf<Index> g_;
   IndexDivider<Index> step_[3];  // by stride, or of adaptive windows by the input's size
+};
+
+// The largest element of some of a window's: the first of several, or the last NaN.
+template <class Math, class Index>
+struct Largest {
+  Math value;
+  Index where;
+
+  __device__ Largest combine(const Largest& a, const Largest& b) const {
+    const bool a_is_nan = a.value != a.value, b_is_nan = b.value != b.value;
+    if (a_is_nan && b_is_nan) return a.where > b.where ? a : b;
+    if (a_is_nan || b_is_nan) return a_is_nan ? a : b;
+    return a.value > b.value || (a.value == b.value && a.where < b.where) ? a : b;
+  }
 };
 
 template <class T, int kLanes, class Index>
@@ -130,8 +160,7 @@ struct MaxPool {
   __device__ void operator()(int64_t i) const {
     const Place<Index> o = places(i);
     const T* plane = in + o.outer * g.input_plane() * g.inner + o.inner * kLanes;
-    const Index first =
-        (g.axis[0].begin(o.d) * g.axis[1].input + g.axis[1].begin(o.h)) * g.axis[2].input + g.axis[2].begin(o.w);
+    const Index first = first_tap(o);
     Math best[kLanes];
     IndexLanes<kLanes> where;
 #pragma unroll
@@ -156,6 +185,24 @@ struct MaxPool {
     *reinterpret_cast<Lanes<T, kLanes>*>(out + i * kLanes) = result;
     where.store(indices + i * kLanes);
   }
+  __device__ void by_warp(int64_t i) const {
+    const Place<Index> o = places(i);
+    const T* plane = in + o.outer * g.input_plane();
+    Largest<Math, Index> largest{functors::lowest_of<Math>(), first_tap(o)};
+    for_each_tap_of_lane(g, o, [&](Index at) {
+      const auto value = static_cast<Math>(plane[at]);
+      if (value > largest.value || value != value) largest = {value, at};
+    });
+    largest = combine_row(largest, Largest<Math, Index>());
+    if (threadIdx.x > 0) return;
+    out[i] = static_cast<T>(largest.value);
+    indices[i] = largest.where;
+  }
+
+ private:
+  __device__ Index first_tap(const Place<Index>& o) const {
+    return (g.axis[0].begin(o.d) * g.axis[1].input + g.axis[1].begin(o.h)) * g.axis[2].input + g.axis[2].begin(o.w);
+  }
 };
 
 template <class T, int kLanes, int kAcross, class Index>
@@ -178,7 +225,7 @@ struct MaxPoolBackward {
     Math sum[kAcross][kLanes];
 #pragma unroll
     for (int e = 0; e < kAcross * kLanes; ++e) sum[e / kLanes][e % kLanes] = Math(0);
-    windows.for_each(p, kAcross, [&](Index, Index, Index, Index o) {
+    windows.for_each(p, kAcross, [&](Index o) {
       const Index from = (first + o) * g.inner + p.inner * kLanes;
       IndexLanes<kLanes> where;
       where.load(indices + from);
@@ -218,9 +265,51 @@ struct AvgPool {
     const T* plane = in + o.outer * g.input_plane() * g.inner + o.inner;
     Math sum(0);
     for_each_tap(g, o, [&](Index at) { sum += static_cast<Math>(plane[at * g.inner]); });
+    store(i, o, sum);
+  }
+  __device__ void by_warp(int64_t i) const {
+    const Place<Index> o = places(i);
+    const T* plane = in + o.outer * g.input_plane();
+    Math sum(0);
+    for_each_tap_of_lane(g, o, [&](Index at) { sum += static_cast<Math>(plane[at]); });
+    sum = sum_row(sum);
+    if (threadIdx.x == 0) store(i, o, sum);
+  }
+
+ private:
+  __device__ void store(int64_t i, const Place<Index>& o, Math sum) const {
     out[i] = static_cast<T>(sum / static_cast<Math>(divisor(g, o.d, o.h, o.w)));
   }
 };
+
+// A window with many elements has a warp, where there are too few windows to keep the GPU busy with a thread each, and
+// where neighbours in memory are neighbours in a window. Where windows overlap so much that an element is in more than
+// kMostOverlap of them, neighbouring threads read neighbours anyway.
+template <class Index>
+bool have_warps(const PoolGeometryOf<Index>& g) {
+  constexpr int64_t kFewWindows = 1 << 17, kManyElements = 32, kMostOverlap = 4;
+  int64_t elements = 1;
+  for (const PoolAxisOf<Index>& a : g.axis) {
+    elements *= a.adaptive ? a.input / a.output : std::min(a.input, a.kernel);
+  }
+  const int64_t windows = g.output_plane(), inputs = g.input_plane();
+  return g.inner == 1 && elements >= kManyElements && g.outer * windows <= kFewWindows &&
+         elements <= kMostOverlap * inputs / windows;
+}
+
+template <class Body>
+__global__ void __launch_bounds__(kThreads) warp_kernel(const __grid_constant__ Body body, int64_t n) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+  if (i < n) body.by_warp(i);
+}
+
+// Calls body(i), or by all lanes of a warp body.by_warp(i), for every i in [0, n).
+template <class Body, class Index>
+void for_each_window(const char* op, int64_t n, const PoolGeometryOf<Index>& g, const Body& body) {
+  if (!have_warps(g)) return for_each_index(op, n, body);
+  const RowLaunch shape = RowLaunch::of_warps(n);
+  launch_kernel(op, warp_kernel<Body>, {shape.grid, shape.block}, body, n);
+}
 
 template <class T, class Index>
 struct AvgPoolBackward {
@@ -231,18 +320,25 @@ struct AvgPoolBackward {
   Places<Index> places;
   PoolDivisor divisor;
 
-  __device__ static bool holds(const PoolAxisOf<Index>& axis, Index o, Index p) {
-    return axis.begin(o) <= p && p < axis.end(o);
-  }
+  // Elements of a window are counted axis by axis, outside of the inner loops.
   __device__ void operator()(int64_t i) const {
     const PoolGeometryOf<Index>& g = windows.geometry();
     const Place<Index> p = places(i);
     const T* plane = grad_out + p.outer * g.output_plane() * g.inner + p.inner;
+    const Index last_d = windows.last(0, p.d), last_h = windows.last(1, p.h), first_h = windows.first(1, p.h);
+    const Index last_w = windows.last(2, p.w), first_w = windows.first(2, p.w);
     Math sum(0);
-    windows.for_each(p, 1, [&](Index d, Index h, Index w, Index o) {
-      if (!holds(g.axis[0], d, p.d) || !holds(g.axis[1], h, p.h) || !holds(g.axis[2], w, p.w)) return;
-      sum += static_cast<Math>(plane[o * g.inner]) / static_cast<Math>(divisor(g, d, h, w));
-    });
+    for (Index d = windows.first(0, p.d); d <= last_d; ++d) {
+      const int64_t of_depth = divisor.count(g.axis[0], d);
+      for (Index h = first_h; h <= last_h; ++h) {
+        const int64_t of_row = of_depth * divisor.count(g.axis[1], h);
+        const Index row = (d * g.axis[1].output + h) * g.axis[2].output;
+        for (Index w = first_w; w <= last_w; ++w) {
+          const int64_t count = divisor.of(of_row * divisor.count(g.axis[2], w));
+          sum += static_cast<Math>(plane[(row + w) * g.inner]) / static_cast<Math>(count);
+        }
+      }
+    }
     grad_in[i] = static_cast<T>(sum);
   }
 };
@@ -293,9 +389,14 @@ struct MaxPoolLoop {
   template <class T, int kLanes, class Index>
   static void run_lanes(const Tensor& output, const Tensor& indices, const Tensor& input,
                         const PoolGeometryOf<Index>& g) {
-    for_each_index(kernels::max_pool.name(), output.numel() / kLanes,
-                   MaxPool<T, kLanes, Index>{output.data_ptr<T>(), indices.data_ptr<int64_t>(), input.data_ptr<T>(), g,
-                                             output_places(g, kLanes)});
+    const MaxPool<T, kLanes, Index> pool{output.data_ptr<T>(), indices.data_ptr<int64_t>(), input.data_ptr<T>(), g,
+                                         output_places(g, kLanes)};
+    const char* op = kernels::max_pool.name();
+    if constexpr (kLanes == 1) {
+      for_each_window(op, output.numel(), g, pool);
+    } else {
+      for_each_index(op, output.numel() / kLanes, pool);
+    }
   }
 };
 struct MaxPoolBackwardLoop {
@@ -331,8 +432,8 @@ struct AvgPoolLoop {
   template <class T>
   static void run(const Tensor& output, const Tensor& input, const PoolGeometry& geometry, const PoolDivisor& divisor) {
     with_index(geometry, [&]<class Index>(const PoolGeometryOf<Index>& g) {
-      for_each_index(kernels::avg_pool.name(), output.numel(),
-                     AvgPool<T, Index>{output.data_ptr<T>(), input.data_ptr<T>(), g, output_places(g), divisor});
+      for_each_window(kernels::avg_pool.name(), output.numel(), g,
+                      AvgPool<T, Index>{output.data_ptr<T>(), input.data_ptr<T>(), g, output_places(g), divisor});
     });
   }
 };
