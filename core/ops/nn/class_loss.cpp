@@ -1,6 +1,7 @@
 // Fronts of the losses of classes: negative log-likelihood, cross entropy and the multi-class margin losses.
 #include "core/ops/basic.h"
 #include "core/ops/factory/factories.h"
+#include "core/ops/factory/range.h"
 #include "core/ops/nn/loss.h"
 #include "core/ops/nn/loss_reduction.h"
 #include "core/ops/nn/softmax.h"
@@ -322,12 +323,12 @@ static Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, i
                    target.sizes());
   const Tensor x = as_rows(self), y = as_rows(target);
   // A place in the list counts until the first negative one.
-  const Tensor listed = y.lt(0).cumsum(1).eq(0);  // (N, places)
-  const Tensor classes = y.masked_fill(listed.logical_not(), 0);
-  const Tensor is_target = zeros_like(x).scatter_add(1, classes, listed.to(x.scalar_type())).gt(0);  // (N, C)
+  const Tensor ended = y.lt(0).cumsum(1).gt(0);  // (N, places)
+  const Tensor listed = y.masked_fill(ended, -1), classes = arange(0, x.size(1), y.options());
+  const Tensor is_target = listed.unsqueeze(2).eq(classes).any(1);  // (N, C)
   // (N, places, C): how much class c falls short of the class listed at a place.
-  const Tensor gap = (1 - x.gather(1, classes).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0);
-  const Tensor counted = gap.masked_fill(listed.logical_not().unsqueeze(2), 0).masked_fill(is_target.unsqueeze(1), 0);
+  const Tensor gap = (1 - x.gather(1, listed.clamp_min(0)).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0);
+  const Tensor counted = gap.masked_fill(ended.unsqueeze(2).logical_or(is_target.unsqueeze(1)), 0);
   const Tensor loss = counted.sum(IntArrayRef({1, 2})) / static_cast<double>(x.size(1));
   return reduce_samples(loss, self.dim() < 2, reduction);
 }

@@ -225,6 +225,8 @@ TEST_CASE("multi-class margin losses") {
   // PyTorch's own example.
   check_close(multilabel_margin_loss(x.select(0, 0), tensor({3, 0, -1, 1})), {0.85});
   check_close(multilabel_margin_loss(x, tensor({3, 0, -1, 1, -1, 0, 0, 0}).view({2, 4}), Reduction::None), {0.85, 0});
+  check_close(multilabel_margin_loss(x.select(0, 0), tensor({1, 1, -1, 0})), {1.85});
+  CHECK_THROWS_AS(multilabel_margin_loss(x.select(0, 0), tensor({1, 4, -1, 0})), IndexError);
   const Tensor in = leaf({2, 4});
   check_gradients([](const Tensors& i) { return Tensors{multi_margin_loss(i[0], tensor({3, 0}), 2)}; }, {in});
   check_gradients([&](const Tensors& i) { return Tensors{multi_margin_loss(i[0], tensor({3, 0}), 1, 0.7, w)}; }, {in});
