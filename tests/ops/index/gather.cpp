@@ -66,7 +66,9 @@ TEST_CASE("an index that is the same outside the dimension, as an expanded one, 
       CHECK(equal(gather(in, dim, index), gather(in, dim, copy)));
       CHECK(equal(gather(in, dim, index.to(kInt)), gather(in, dim, copy)));
       const Tensor src = counting(sizes);
-      CHECK(equal(in.scatter(dim, index, src), in.scatter(dim, copy, src)));
+      // A GPU writes in any order, so what goes to one place is equal there.
+      const Tensor written = in.is_cpu() ? src : gather(in, dim, copy) * 2 + 1;
+      CHECK(equal(in.scatter(dim, index, written), in.scatter(dim, copy, written)));
       CHECK(equal(in.scatter(dim, index, 2), in.scatter(dim, copy, 2)));
       CHECK(equal(in.scatter_add(dim, index, src), in.scatter_add(dim, copy, src)));
       for (const char* reduce : {"prod", "mean", "amax"}) {
