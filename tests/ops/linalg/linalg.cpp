@@ -319,6 +319,8 @@ TEST_CASE("linalg: derivatives") {
         },
         {full_rank_leaf(sizes)});
     check([](const Tensors& t) { return Tensors{linalg_svdvals(t[0])}; }, {full_rank_leaf(sizes)});
+    check([](const Tensors& t) { return Tensors{std::get<1>(ops::_linalg_svd(t[0], false, true, std::nullopt))}; },
+          {full_rank_leaf(sizes)});
   }
   // A singular matrix's determinant has a gradient too: its cofactors.
   const Tensor a = tensor({1.0, 2.0, 2.0, 4.0}, kFloat64).view({2, 2}).requires_grad_();
