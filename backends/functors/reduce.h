@@ -41,13 +41,13 @@ RUSH_HD constexpr T highest_of() {
 struct TakeMax {
   template <class T>
   RUSH_HD T operator()(T a, T b) const {
-    return (b > a) | (b != b) ? b : a;
+    return ((b > a) | (b != b)) ? b : a;
   }
 };
 struct TakeMin {
   template <class T>
   RUSH_HD T operator()(T a, T b) const {
-    return (b < a) | (b != b) ? b : a;
+    return ((b < a) | (b != b)) ? b : a;
   }
 };
 

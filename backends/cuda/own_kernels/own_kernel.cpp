@@ -23,16 +23,22 @@ uint64_t slot_of(T value) {
 }
 uint64_t slot_of_tensor(const Tensor* tensor) { return slot_of(tensor ? tensor->data_ptr() : nullptr); }
 
-// Of those numbers that a kernel's parameter may be. Scalar::to lets negative numbers wrap around in unsigned ones.
+// Scalar::to lets negative numbers wrap around in unsigned ones.
+template <class T>
+uint64_t slot_of_number(const Scalar& number, const char* op, const std::string& name) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    RUSH_CHECK_VALUE(std::in_range<T>(number.toLong()), op, ": ", name, " is ", number.toLong(),
+                     ", which the kernel's parameter cannot hold");
+  }
+  return slot_of(number.to<T>());
+}
+
+// Of those numbers that a kernel's parameter may be.
 uint64_t slot_as(ScalarType dtype, const Scalar& number, const char* op, const std::string& name) {
   switch (dtype) {
-#define RUSH_CASE(enumerator, type, ...)                                                              \
-  case ScalarType::enumerator:                                                                        \
-    if constexpr (std::is_integral_v<type> && !std::is_same_v<type, bool>) {                          \
-      RUSH_CHECK_VALUE(std::in_range<type>(number.toLong()), op, ": ", name, " is ", number.toLong(), \
-                       ", which the kernel's parameter cannot hold");                                 \
-    }                                                                                                 \
-    if constexpr (!is_complex_v<type> && !is_float8_v<type>) return slot_of(number.to<type>());       \
+#define RUSH_CASE(enumerator, type, ...)                                                                    \
+  case ScalarType::enumerator:                                                                              \
+    if constexpr (!is_complex_v<type> && !is_float8_v<type>) return slot_of_number<type>(number, op, name); \
     break;
     RUSH_FORALL_SCALAR_TYPES(RUSH_CASE)
 #undef RUSH_CASE
