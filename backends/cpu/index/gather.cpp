@@ -49,9 +49,7 @@ struct GatherLoop {
 };
 
 void gather(const Tensor& out, const Tensor& view, const Tensor& index, const IndexedDim& where) {
-  const Tensor offsets = detail::empty_contiguous(index.sizes(), kInt64, Device(kCPU));
-  kernels::index_offsets(kCPU, offsets, index, where, false);
-  pick_bytes<GatherLoop>(view.element_size())(out, view, offsets, where.dim);
+  pick_bytes<GatherLoop>(view.element_size())(out, view, native::offsets_of(index, where), where.dim);
 }
 
 template <class Write>

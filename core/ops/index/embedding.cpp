@@ -22,10 +22,7 @@ namespace {
 
 // Where the rows at `indices` begin in a table of `rows` rows.
 Tensor row_offsets(const Tensor& indices, int64_t rows, int64_t stride, Device device, const char* op) {
-  const Tensor offsets = detail::empty_contiguous(indices.sizes(), kInt64, device);
-  kernels::index_offsets(device.type, offsets, embedding_indices(indices, "indices", device, op),
-                         {op, 0, rows, stride, false}, false);
-  return offsets;
+  return offsets_of(embedding_indices(indices, "indices", device, op), {op, 0, rows, stride, false});
 }
 
 Tensor row_view(const Tensor& table) {

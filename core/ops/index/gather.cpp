@@ -19,20 +19,15 @@ struct Target {
   IndexedDim where;
   bool slices;
 
-  Tensor offsets() const {
-    const Tensor result = detail::empty_contiguous(index.sizes(), kInt64, view.device());
-    kernels::index_offsets(view.device().type, result, index, where, false);
-    return result;
-  }
   void gather(const Tensor& out) const {
     const DeviceType device = view.device().type;
-    if (slices) return kernels::index_gather(device, out, view, offsets(), where.dim);
+    if (slices) return kernels::index_gather(device, out, view, offsets_of(index, where), where.dim);
     kernels::gather(device, out, view, index, where);
   }
   void scatter(const Tensor& src, IndexWrite how) const {
     const DeviceType device = view.device().type;
-    if (slices) return kernels::index_scatter(device, view, offsets(), src, where.dim, how, Tensor());
-    kernels::scatter(device, view, offsets(), src, where.dim, how);
+    if (slices) return kernels::index_scatter(device, view, offsets_of(index, where), src, where.dim, how, Tensor());
+    kernels::scatter(device, view, offsets_of(index, where), src, where.dim, how);
   }
 };
 

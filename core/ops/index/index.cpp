@@ -204,12 +204,15 @@ Tensor& index_put_(Tensor& self, OptionalTensorList indices, const Tensor& value
   return self;
 }
 
-// self as one dimension, and the offsets of `index` in it.
-static Tensor flat_offsets(const Tensor& self, const Tensor& index, const char* op) {
-  const Tensor wide = index_as_int64(index, self.device(), op);
-  const Tensor offsets = detail::empty_contiguous(index.sizes(), kInt64, self.device());
-  kernels::index_offsets(self.device().type, offsets, wide, {op, 0, self.numel(), 1, true}, false);
+Tensor offsets_of(const Tensor& index, const IndexedDim& where) {
+  const Tensor offsets = detail::empty_contiguous(index.sizes(), kInt64, index.device());
+  kernels::index_offsets(index.device().type, offsets, index, where, false);
   return offsets;
+}
+
+// The offsets of `index` in self as one dimension.
+static Tensor flat_offsets(const Tensor& self, const Tensor& index, const char* op) {
+  return offsets_of(index_as_int64(index, self.device(), op), {op, 0, self.numel(), 1, true});
 }
 
 static Tensor take(const Tensor& self, const Tensor& index) {

@@ -83,6 +83,8 @@ Tensor& index_put_(Tensor& self, OptionalTensorList indices, const Tensor& value
 
 // A tensor of indices as int64 on `device`. Throws TypeError naming `op` unless it holds integers.
 Tensor index_as_int64(const Tensor& index, Device device, const char* op);
+// The offsets of such a tensor's indices, row-major: Note [Indexing by offsets].
+Tensor offsets_of(const Tensor& index, const IndexedDim& where);
 // Throws ValueError naming `op` when elements of `target` share memory, as those of an expanded tensor do.
 void check_writable(const Tensor& target, const char* op);
 // `values` of self's dtype ready for index_scatter into a tensor that shares memory with `self`.

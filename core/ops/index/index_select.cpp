@@ -16,12 +16,6 @@ namespace {
 struct Slices {
   Tensor view, index;
   IndexedDim where;
-
-  Tensor offsets() const {
-    const Tensor result = detail::empty_contiguous(index.sizes(), kInt64, view.device());
-    kernels::index_offsets(view.device().type, result, index, where, false);
-    return result;
-  }
 };
 
 // A tensor without dimensions is its own only slice.
@@ -50,7 +44,8 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   }
   const Tensor out = detail::empty_contiguous(sizes, self.scalar_type(), self.device());
   if (slices.view.dim() > 0) {
-    kernels::index_gather(self.device().type, out, slices.view, slices.offsets(), slices.where.dim);
+    kernels::index_gather(self.device().type, out, slices.view, offsets_of(slices.index, slices.where),
+                          slices.where.dim);
   } else {  // of single elements
     const Tensor elements = detail::make_view(self, {index.numel()}, {0}, self.storage_offset());
     kernels::gather(self.device().type, out, elements, slices.index, slices.where);
@@ -80,7 +75,8 @@ SliceWrite prepare_slice_write(const Tensor& self, int64_t dim, const Tensor& in
   check_writable(self, op);
   check_source(self, dim, index, source, op);
   const Slices slices = slices_of(self, dim, index, op, false);
-  return {slices.view, slices.offsets(), values_for_scatter(source, source.sizes(), self), slices.where.dim, write};
+  return {slices.view, offsets_of(slices.index, slices.where), values_for_scatter(source, source.sizes(), self),
+          slices.where.dim, write};
 }
 
 void SliceWrite::run() const {
@@ -92,9 +88,8 @@ namespace {
 // On a GPU index_add sorts the index, to add in one order. A program that adds by one index several times does that
 // once (find_orders_once in autograd/compile/passes.h).
 Tensor index_order(const Tensor& index, int64_t size) {
-  const Tensor offsets = detail::empty_contiguous(index.sizes(), kInt64, index.device());
   const Tensor numbers = index_as_int64(index, index.device(), "index_order");
-  kernels::index_offsets(index.device().type, offsets, numbers, {"index_order", 0, size, 1, false}, false);
+  const Tensor offsets = offsets_of(numbers, {"index_order", 0, size, 1, false});
   const Tensor order = detail::empty_contiguous(index.sizes(), kInt64, index.device());
   kernels::offset_order(index.device().type, order, offsets, size);
   return order;
@@ -135,8 +130,8 @@ Tensor& index_fill__int_Tensor(Tensor& self, int64_t dim, const Tensor& index, c
   check_writable(self, "index_fill");
   const Slices slices = slices_of(self, dim, index, "index_fill", true);
   const Tensor filler = number_as(value, self.scalar_type()).to(self.device());
-  kernels::index_scatter(self.device().type, slices.view, slices.offsets(), filler, slices.where.dim,
-                         IndexWrite::Assign, Tensor());
+  kernels::index_scatter(self.device().type, slices.view, offsets_of(slices.index, slices.where), filler,
+                         slices.where.dim, IndexWrite::Assign, Tensor());
   return self;
 }
 
