@@ -30,9 +30,9 @@ struct CudnnRnnBackward final : Node {
     Tensors grads(count + 5);
     if (!g[0].defined() && !g[1].defined() && !g[2].defined()) return grads;
     auto [grad_input, grad_h, grad_c, grad_weights] = ops::_cudnn_rnn_backward(
-        input.get(), weights.get(), weights_per_cell, weight_buf.get(), h.get(), if_defined(c.get()), output.get(),
-        if_defined(g[0]), if_defined(g[1]), if_defined(g[2]), mode, hidden_size, projection, layers, false, 0.0,
-        training, bidirectional, batch_sizes, std::nullopt, reserve.get(),
+        input.get(), weights.get(), weights_per_cell, weight_buf.get(), h.get(), native::if_defined(c.get()),
+        output.get(), native::if_defined(g[0]), native::if_defined(g[1]), native::if_defined(g[2]), mode, hidden_size,
+        projection, layers, false, 0.0, training, bidirectional, batch_sizes, std::nullopt, reserve.get(),
         {needs(0), needs(h_at), needs(c_at), needs_weights});
     grads[0] = grad_input;
     grads[h_at] = grad_h;
@@ -40,9 +40,6 @@ struct CudnnRnnBackward final : Node {
     std::move(grad_weights.begin(), grad_weights.end(), grads.begin() + 1);
     return grads;
   }
-
- private:
-  static std::optional<Tensor> if_defined(const Tensor& t) { return t.defined() ? std::optional(t) : std::nullopt; }
 };
 
 // cuDNN has no second derivative.

@@ -28,8 +28,8 @@ struct RecurrentLayerBackward final : Node {
     bool needs_weights = false;
     for (size_t i = 0; i < count; ++i) needs_weights = needs_weights || needs(1 + i);
     auto [grad_input, grad_h, grad_c, grad_weights] = ops::recurrent_layer_backward(
-        if_defined(g[0]), if_defined(g[1]), if_defined(g[2]), input.get(), weights.get(), h.get(), if_defined(c.get()),
-        reserve.get(), mode, reverse, batch_sizes, {needs(0), needs_weights});
+        native::if_defined(g[0]), native::if_defined(g[1]), native::if_defined(g[2]), input.get(), weights.get(),
+        h.get(), native::if_defined(c.get()), reserve.get(), mode, reverse, batch_sizes, {needs(0), needs_weights});
     grad_weights.resize(count);
     Tensors grads = {grad_input};
     grads.insert(grads.end(), grad_weights.begin(), grad_weights.end());
@@ -38,8 +38,6 @@ struct RecurrentLayerBackward final : Node {
   }
 
  private:
-  static std::optional<Tensor> if_defined(const Tensor& t) { return t.defined() ? std::optional(t) : std::nullopt; }
-
   Tensors by_operators(const Tensors& g) {
     Tensors inputs = {input.get()};
     for (const Tensor& weight : weights.get()) inputs.push_back(weight);

@@ -298,8 +298,8 @@ RecurrentResult run_layer(RecurrentMode mode, const RecurrentInput& in, TensorLi
     return recurrent_layer_by_operators(in.data, weights, in.h, in.c, mode, reverse, in.batch_sizes);
   }
   const auto [output, h, c, reserve] =
-      ops::recurrent_layer(in.data, weights, in.h, in.c.defined() ? std::optional(in.c) : std::nullopt,
-                           static_cast<int64_t>(mode), reverse, any_requires_grad(in, weights), in.batch_sizes);
+      ops::recurrent_layer(in.data, weights, in.h, if_defined(in.c), static_cast<int64_t>(mode), reverse,
+                           any_requires_grad(in, weights), in.batch_sizes);
   return {output, h, c};
 }
 

@@ -1,6 +1,7 @@
 // Recurrent networks: RNN, GRU and LSTM over whole sequences, all layers and directions, and their cells, one step
 // each.
 #pragma once
+#include <optional>
 #include <tuple>
 
 #include "core/dispatch/kernel.h"
@@ -155,6 +156,8 @@ struct RecurrentInput {
 };
 
 namespace native {
+// A state or a gradient as operators take it, which there may be none of.
+inline std::optional<Tensor> if_defined(const Tensor& t) { return t.defined() ? std::optional(t) : std::nullopt; }
 // Throw unless the input, the state, and the parameters are those that the layers need: ValueError on other shapes,
 // TypeError on other dtypes.
 void check_recurrent(const char* op, const RecurrentLayers& layers, const RecurrentInput& input, TensorList weights);
