@@ -162,15 +162,14 @@ CellState next_state_by_parts(RecurrentMode mode, const Tensor& from_input, cons
 bool are_in_one_pass(RecurrentMode mode, const Tensor& from_input, const Tensor& from_hidden, const CellState& state) {
   const Tensor& before = mode == RecurrentMode::Lstm ? state.c : state.h;
   const bool is_traced = dispatch_state.included.without(dispatch_state.excluded).has(DispatchKey::Tracer);
-  if ((mode != RecurrentMode::Lstm && mode != RecurrentMode::Gru) || is_traced ||
-      !kernels::recurrent_gates.has(before.device().type))
-    return false;
-  for (const Tensor* t : {&from_input, &from_hidden, &before}) {
-    if (t->device() != before.device() || t->scalar_type() != before.scalar_type() ||
-        (dispatch_state.grad_mode && t->requires_grad()))
-      return false;
-  }
-  return before.is_floating_point() && has_arithmetic(before.scalar_type());
+  const bool has_gates = mode == RecurrentMode::Lstm || mode == RecurrentMode::Gru;
+  if (!has_gates || is_traced || !kernels::recurrent_gates.has(before.device().type)) return false;
+  const auto fits = [&](const Tensor& t) {
+    const bool is_alike = t.device() == before.device() && t.scalar_type() == before.scalar_type();
+    return is_alike && !(dispatch_state.grad_mode && t.requires_grad());
+  };
+  const bool computes = before.is_floating_point() && has_arithmetic(before.scalar_type());
+  return computes && fits(from_input) && fits(from_hidden) && fits(before);
 }
 
 CellState next_state(RecurrentMode mode, const Tensor& from_input, const Tensor& from_hidden, const CellState& state) {
