@@ -100,9 +100,8 @@ bool bidiagonal_singular_values(double* diagonal, double* above, int64_t n) {
       continue;
     }
     int64_t zero = last;
-    while (zero >= first &&
-           std::abs(diagonal[zero]) > kTiny + kEpsilon * std::abs(zero > first ? above[zero - 1] : above[zero]))
-      --zero;
+    const auto beside = [&] { return std::abs(zero > first ? above[zero - 1] : above[zero]); };
+    while (zero >= first && std::abs(diagonal[zero]) > kTiny + kEpsilon * beside()) --zero;
     if (++steps > kMostSteps * n) return false;
     if (zero == last) {
       diagonal[last] = 0;

@@ -64,8 +64,8 @@ struct BagColumn {
     const int64_t counted = for_each_row(b, c, [&](int64_t i, int64_t row) {
       sum += (scale ? static_cast<Math>(scale[i]) : Math(1)) * element(row, c);
     });
-    if (c < columns)
-      out[task] = static_cast<T>(mode == BagMode::Mean && counted > 0 ? sum / static_cast<Math>(counted) : sum);
+    const bool divides = mode == BagMode::Mean && counted > 0;
+    if (c < columns) out[task] = static_cast<T>(divides ? sum / static_cast<Math>(counted) : sum);
     return counted;
   }
   __device__ int64_t largest(int64_t task, int64_t b, int64_t c) const {
