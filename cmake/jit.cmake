@@ -4,7 +4,6 @@
 set(RUSH_JIT_HEADERS
   backends/cuda/complex_math.h
   backends/cuda/jit/device_code.h
-  backends/cuda/jit/no_complex_math.h
   backends/cuda/jit/standard_library.h
   backends/cuda/kernels/reduce/block_combine.h
   backends/functors/activation.h
@@ -39,7 +38,6 @@ set(RUSH_JIT_HEADERS
 
 find_library(RUSH_NVRTC_LIBRARY NAMES nvrtc libnvrtc.so.${CUDAToolkit_VERSION_MAJOR} HINTS "${CUDAToolkit_LIBRARY_DIR}")
 mark_as_advanced(RUSH_NVRTC_LIBRARY)
-list(GET CUDAToolkit_INCLUDE_DIRS 0 cuda_include)
 
 set(lines "")
 set(files "")
@@ -52,4 +50,4 @@ file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/jit_headers.inc" CONTENT "${lines}"
 set_source_files_properties(backends/cuda/jit/headers.cpp PROPERTIES OBJECT_DEPENDS "${files}"
   COMPILE_DEFINITIONS "RUSH_JIT_HEADERS=\"${PROJECT_BINARY_DIR}/jit_headers.inc\"")
 set_source_files_properties(backends/cuda/jit/nvrtc.cpp PROPERTIES
-  COMPILE_DEFINITIONS "RUSH_NVRTC_LIBRARY=\"${RUSH_NVRTC_LIBRARY}\";RUSH_CUDA_INCLUDE=\"${cuda_include}\"")
+  COMPILE_DEFINITIONS "RUSH_NVRTC_LIBRARY=\"${RUSH_NVRTC_LIBRARY}\"")

@@ -52,13 +52,9 @@ struct CudaKernelOptions<R(Args...)> {
   std::vector<ScalarType> dtypes = {};
   /// Options of NVRTC, such as "--use_fast_math".
   std::vector<std::string> compile_options = {};
-  /// Whether the kernel calls exp, pow, ... of rush::complex, which the toolkit's headers are needed for.
-  bool complex_functions = false;
 
   /// Those that have nothing to do with the signature.
-  cuda::KernelOptions of_kernel() const {
-    return {kernel, block, elements_per_thread, dtypes, compile_options, complex_functions};
-  }
+  cuda::KernelOptions of_kernel() const { return {kernel, block, elements_per_thread, dtypes, compile_options}; }
 };
 
 namespace cuda {

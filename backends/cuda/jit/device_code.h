@@ -9,12 +9,8 @@
 #define RUSH_DEVICE_COMPILER
 #define RUSH_DEVICE_CODE
 #define RUSH_HD __host__ __device__
-#define __extension__          // GCC's word before what standard C++ lacks
-#ifdef RUSH_COMPLEX_FUNCTIONS  // see Note [Functors compiled at run time]
+#define __extension__  // GCC's word before what standard C++ lacks
 #define RUSH_DEVICE_COMPLEX_MATH "backends/cuda/complex_math.h"
-#else
-#define RUSH_DEVICE_COMPLEX_MATH "backends/cuda/jit/no_complex_math.h"
-#endif
 
 namespace rush::device_code {
 

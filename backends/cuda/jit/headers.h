@@ -7,11 +7,9 @@ namespace rush::cuda::jit {
 
 // Note [Functors compiled at run time]
 // NVRTC reads the headers of backends/functors, and those of core that they need, as they stand in this tree;
-// cmake/jit.cmake lists them, and the assembler copies them into the library. Three things are different there:
+// cmake/jit.cmake lists them, and the assembler copies them into the library. Two things are different there:
 //   - a functor's header leaves out its tables and the declarations of operators, by `#ifndef __CUDACC_RTC__`;
-//   - jit/device_code.h takes the place of device_code.h, and jit/standard_library.h that of each standard header;
-//   - functions of complex numbers are libcu++'s, as for nvcc. They come with 1.5 s of parsing and need the toolkit's
-//     headers, so a source asks for them by Source::complex_functions. Without that, calling one does not compile.
+//   - jit/device_code.h takes the place of device_code.h, and jit/standard_library.h that of each standard header.
 
 struct Header {
   const char* name;  // as a source includes it

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <nvrtc.h>
 
-#include <cstdlib>
 #include <memory>
 #include <sstream>
 #include <string_view>
@@ -109,14 +108,6 @@ Cubin cubin_of(nvrtcProgram program, const Source& source) {
   return cubin;
 }
 
-// The toolkit's headers, for libcu++: of the toolkit that the environment names, and of that which built the library.
-void add_toolkit_folders(std::vector<std::string>& options) {
-  for (const char* root : {std::getenv("CUDA_HOME"), std::getenv("CUDA_PATH")}) {
-    if (root) options.insert(options.end(), {str("-I", root, "/include/cccl"), str("-I", root, "/include")});
-  }
-  options.insert(options.end(), {"-I" RUSH_CUDA_INCLUDE "/cccl", "-I" RUSH_CUDA_INCLUDE});
-}
-
 // The log on one line: without the echo of the source and the carets below it, which are indented.
 std::string on_one_line(const std::string& log) {
   std::string line;
@@ -148,10 +139,6 @@ std::vector<std::string> options_of(const Source& source, int architecture) {
                                       str("--gpu-architecture=sm_", architecture)};
   // A third less time: kernels without textures, and that launch no kernels.
   if (nvrtc_version() >= 13000) options.emplace_back("--minimal");
-  if (source.complex_functions) {
-    options.emplace_back("--define-macro=RUSH_COMPLEX_FUNCTIONS");
-    add_toolkit_folders(options);
-  }
   options.insert(options.end(), source.options.begin(), source.options.end());
   return options;
 }

@@ -14,7 +14,6 @@ struct Source {
   std::string text;                       // without zero bytes
   std::vector<std::string> kernels = {};  // the __global__ functions that are asked for: "scale", "scale<float>"
   std::vector<std::string> options = {};  // of NVRTC, beside those that every source is compiled with
-  bool complex_functions = false;         // exp, pow, ... of complex numbers: see Note [Functors compiled at run time]
 };
 
 // Machine code for one architecture.

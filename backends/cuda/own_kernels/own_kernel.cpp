@@ -188,7 +188,7 @@ const jit::Kernel& OwnKernel::instance(const DtypeVector& types) const {
   std::string name = signature_.name;
   for (size_t i = 0; i < types.size(); ++i) name += str(i == 0 ? "<" : ", ", cpp_name(types[i]));
   if (!types.empty()) name += ">";
-  jit::Kernel kernel({source_name_, source_, {name}, options_.compile_options, options_.complex_functions});
+  jit::Kernel kernel({source_name_, source_, {name}, options_.compile_options});
   return instances_->all.emplace_back(types, std::move(kernel)).second;
 }
 

@@ -32,7 +32,6 @@ struct KernelOptions {
   int64_t block, elements_per_thread;
   std::vector<ScalarType> dtypes;
   std::vector<std::string> compile_options;
-  bool complex_functions;
 };
 
 class OwnKernel {

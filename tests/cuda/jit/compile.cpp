@@ -115,22 +115,10 @@ TEST_CASE("an error of the compiler names the line of the source" * doctest::ski
 TEST_CASE("each header of the library compiles by itself" * doctest::skip(no_compiler())) {
   for (const Header& header : headers()) {
     const std::string name = header.name;
-    if (name.starts_with("backends/cuda/") && name.ends_with("complex_math.h")) continue;  // a part of core's
     INFO(name);
     CHECK_NOTHROW(
         compile({"headers", "#include \"" + name + "\"\n__global__ void none() {}", {"none"}}, kArchitecture));
   }
-}
-
-TEST_CASE("functions of complex numbers are there for a source that asks" * doctest::skip(no_compiler())) {
-  Source source{"complex",
-                R"(
-#include "backends/functors/unary.h"
-__global__ void exponential(rush::complex<float>* z) { *z = rush::functors::Exp()(*z); })",
-                {"exponential"}};
-  CHECK(has(error_of(source).what(), "deleted function"));
-  source.complex_functions = true;
-  CHECK_NOTHROW(compile(source, kArchitecture));
 }
 
 TEST_CASE("a source is compiled once in a process and once in a folder" * doctest::skip(no_compiler())) {

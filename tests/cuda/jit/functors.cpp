@@ -86,6 +86,11 @@ std::vector<Case> cases() {
       RUSH_UNARY(Exp, exp, kComplex),
       RUSH_UNARY(Tanh, tanh, kComplex),
       RUSH_UNARY(Sqrt, sqrt, kComplex),
+      RUSH_UNARY(Log, log, kComplex),
+      RUSH_UNARY(Sin, sin, kComplex),
+      RUSH_UNARY(Asinh, asinh, kComplex),
+      RUSH_UNARY(Acos, acos, kComplex),
+      RUSH_UNARY(Atanh, atanh, kComplex),
       RUSH_BINARY(Mul, mul, kFloats),
       RUSH_BINARY(Mul, mul, kIntegers),
       RUSH_BINARY(Div, div, kFloats),
@@ -107,7 +112,7 @@ std::vector<Case> cases() {
 jit::Source source_of(const Case& each, ScalarType dtype) {
   const std::string kernel =
       std::string(each.unary ? "unary" : "binary") + "<functors::" + each.functor + ", " + cuda::cpp_name(dtype) + ">";
-  return {"functors", kText, {kernel}, {}, is_complex(dtype)};
+  return {"functors", kText, {kernel}};
 }
 
 // Numbers of all sizes, both signs, and what has no number.

@@ -1,6 +1,7 @@
 #include "core/ops/pointwise/unary.h"
 
 #include <cmath>
+#include <complex>
 #include <limits>
 
 #include "core/ops/pointwise/special.h"
@@ -228,6 +229,48 @@ TEST_CASE("unary: float32 is float64 rounded where numbers are special") {
   }
   const Doubles held = values(nan_to_num(x, -7, 8, -9));
   CHECK(Doubles(held.end() - 3, held.end()) == Doubles{8, -9, -7});
+}
+
+struct ComplexFunction {
+  const UnaryOp& op;
+  std::complex<double> (*reference)(const std::complex<double>&);
+};
+
+// Points at every angle, from 1e-30 to 1e30, and close to 1, -1, i and -i.
+std::vector<std::complex<float>> points_of_every_magnitude() {
+  std::vector<std::complex<float>> points;
+  for (float angle = 0.1f; angle < 6.3f; angle += 0.3f) {
+    for (float radius : {1e-30f, 1e-10f, 1e-3f, 0.6f, 1.0f, 1.5f, 10.0f, 500.0f, 1e10f, 1e30f}) {
+      points.push_back(std::polar(radius, angle));
+    }
+    const std::complex<float> near = std::polar(1e-3f, angle), i(0, 1);
+    points.insert(points.end(), {1.0f + near, near - 1.0f, i + near, near - i});
+  }
+  return points;
+}
+
+TEST_CASE("unary: functions of complex numbers are accurate at every magnitude") {
+  const std::vector<std::complex<float>> points = points_of_every_magnitude();
+  std::vector<float> parts;
+  for (const std::complex<float>& z : points) parts.insert(parts.end(), {z.real(), z.imag()});
+  const Tensor z = view_as_complex(tensor(parts).view({-1, 2}));
+  const ComplexFunction functions[] = {
+      {ops::exp, std::exp},   {ops::log, std::log},     {ops::log10, std::log10}, {ops::sqrt, std::sqrt},
+      {ops::sin, std::sin},   {ops::cos, std::cos},     {ops::tan, std::tan},     {ops::asin, std::asin},
+      {ops::acos, std::acos}, {ops::atan, std::atan},   {ops::sinh, std::sinh},   {ops::cosh, std::cosh},
+      {ops::tanh, std::tanh}, {ops::asinh, std::asinh}, {ops::acosh, std::acosh}, {ops::atanh, std::atanh}};
+  for (const auto& [op, reference] : functions) {
+    CAPTURE(op.schema());
+    const Doubles got = values(view_as_real(op(z)));
+    double worst = 0;
+    for (size_t i = 0; i < points.size(); ++i) {
+      const std::complex<double> want = reference(points[i]);
+      const bool has_digits = std::abs(want) > 1e-36 && std::abs(want) < 1e38;
+      if (has_digits)
+        worst = std::max(worst, std::abs(std::complex(got[2 * i], got[2 * i + 1]) - want) / std::abs(want));
+    }
+    CHECK(worst < 1e-6);
+  }
 }
 
 TEST_CASE("unary: rounding to decimals, logit, polygamma") {
