@@ -211,7 +211,8 @@ TEST_CASE("what a device cannot record is done as it stands") {
       const NoGradGuard no_grad;
       const Tensor row = x.flatten(1).slice(1, 0, 16).matmul(w).relu().matmul(w),
                    inverse = (row.t().matmul(row) + 1).sum(0);
-      return {linalg_inv(diag_embed(inverse.abs() + 1)), std::get<0>(row.sort(1))};
+      const Tensor matrix = linalg_inv(diag_embed(inverse.abs() + 1));
+      return {matrix, std::get<0>(row.sort(1)), linalg_eigvalsh(matrix)};
     });
     Tensors results;
     for (int i = 0; i < kSteps; ++i) keep_copies(results, function(images(), labels()));

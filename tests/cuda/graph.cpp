@@ -231,6 +231,8 @@ TEST_CASE("what cannot be captured is refused, and the capture goes on" * doctes
   cuda::CUDAEvent outside;
   outside.record();
   x.nonzero();
+  const Tensor square = eye(8, on_gpu());
+  linalg_eigh(square);
   cuda::synchronize();
   CUDAGraph g;
   Tensor out;
@@ -244,6 +246,7 @@ TEST_CASE("what cannot be captured is refused, and the capture goes on" * doctes
     check_refused([&] { y.copy_(pageable); }, {"from the host", "aten::copy_"});
     check_refused([&] { y.copy_(pinned); }, {"from the host", "non_blocking"});
     check_refused([&] { x.equal(y); }, {"CUDA graph", "looking at numbers", "aten::equal"});
+    check_refused([&] { linalg_eigh(square); }, {"one symmetric matrix", "cuSOLVER"});
     check_refused([&] { cuda::synchronize(); }, {"waiting for the GPU"});
     check_refused([&] { cuda::getCurrentCUDAStream().synchronize(); }, {"waiting for a stream"});
     check_refused([&] { outside.query(); }, {"event"});

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/blas/handle.h"
 #include "backends/cuda/check.h"
+#include "backends/cuda/graphs/capture.h"
 #include "backends/cuda/memory/scratch.h"
 #include "backends/cuda/solver/handle.h"
 #include "backends/cuda/solver/permutation.h"
@@ -367,6 +368,7 @@ struct QrLoop {
 
 // The eigenvectors replace `columns`.
 void eigh_of_one(const Tensor& values, const Tensor& columns, int* code) {
+  check_not_capturing("a decomposition of one symmetric matrix, for which cuSOLVER waits,");
   const int64_t n = columns.size(1);
   const cudaDataType type = data_type(columns.scalar_type()), real = data_type(values.scalar_type());
   const Solver solver;
