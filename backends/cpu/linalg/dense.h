@@ -22,10 +22,12 @@ RUSH_ALWAYS_INLINE real_t<T> real_part(T value) {
     return value;
   }
 }
+// The size by which BLAS (i?amax), and with it LAPACK and cuSOLVER, choose pivots: of a complex number the sum of its
+// parts' magnitudes.
 template <class T>
-RUSH_ALWAYS_INLINE real_t<T> magnitude(T value) {
+RUSH_ALWAYS_INLINE real_t<T> pivot_size(T value) {
   if constexpr (is_complex_v<T>) {
-    return std::hypot(value.real(), value.imag());
+    return std::abs(value.real()) + std::abs(value.imag());
   } else {
     return std::abs(value);
   }

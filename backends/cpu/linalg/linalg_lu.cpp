@@ -25,7 +25,7 @@ int32_t factor_lu(int64_t n, int64_t m, MatrixRef<T> a, int64_t* pivots, bool pi
     for (int64_t k = first; k < end; ++k) {
       int64_t pivot = k;
       for (int64_t i = k + 1; i < n && pivoting; ++i) {
-        if (magnitude(row(i)[k]) > magnitude(row(pivot)[k])) pivot = i;
+        if (pivot_size(row(i)[k]) > pivot_size(row(pivot)[k])) pivot = i;
       }
       pivots[k] = pivot;
       if (row(pivot)[k] == T(0)) {

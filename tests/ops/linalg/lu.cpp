@@ -121,6 +121,12 @@ TEST_CASE("linalg_lu and what is made of it: derivatives") {
   check_gradients([](const Tensors& t) { return Tensors{logdet(t[0].matmul(t[0].mT()))}; }, {full_rank_leaf({3, 3})});
 }
 
+TEST_CASE("linalg_lu: pivots of complex matrices are chosen by the sum of their parts, as LAPACK does") {
+  const Tensor rows = tensor({3.0, 0.0, 1.0, 0.0, 2.0, 2.0, 0.0, 0.0}, kFloat64).view({2, 2, 2});
+  const Tensor pivots = std::get<1>(linalg_lu_factor(view_as_complex(rows)));
+  CHECK(pivots.equal(tensor({2, 2}, kInt32)));  // |2 + 2i| is less than 3
+}
+
 TEST_CASE("linalg_lu: bad input") {
   const Tensor singular = ones({2, 2});
   CHECK_THROWS_WITH_AS(linalg_lu_factor(singular),
