@@ -73,10 +73,13 @@ Value parse_default(const std::string& type, std::string_view text) {
   if (text == "True") return true;
   if (text == "False") return false;
   if (text.front() == '"') return std::string(text.substr(1, text.size() - 2));
-  if (text == "contiguous_format") return MemoryFormat::Contiguous;
+  // PyTorch's schemas give the numbers of memory formats and dtypes, of which one of each occurs.
+  if (type.starts_with("MemoryFormat")) {
+    RUSH_CHECK_VALUE(text == "0" || text == "contiguous_format", "schema: unknown memory format ", text);
+    return MemoryFormat::Contiguous;
+  }
   if (text == "Mean") return int64_t{1};
   if (type.starts_with("ScalarType")) {
-    // The schema gives c10's number of a dtype; only int64 occurs.
     RUSH_CHECK_VALUE(text == "4" || text == "long", "schema: unknown dtype default ", text);
     return kInt64;
   }

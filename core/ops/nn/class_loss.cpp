@@ -305,7 +305,7 @@ static Tensor multi_margin_loss(const Tensor& self, const Tensor& target, const 
   const char* op = "multi_margin_loss";
   check_reduction(op, reduction);
   RUSH_CHECK_VALUE(p.equal(1) || p.equal(2), op, ": p must be 1 or 2, got ", p);
-  const ClassLayout layout = row_layout(op, self, target);
+  const ClassLayout layout = row_layout(op, self.dim() == 0 ? self.reshape({1}) : self, target);
   const Tensor x = as_rows(self), y = target.reshape({layout.samples, 1});
   Tensor terms = (x - x.gather(1, y) + margin).clamp_min(0);
   if (p.equal(2)) terms = terms * terms;

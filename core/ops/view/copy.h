@@ -13,7 +13,7 @@ inline constinit Op<Tensor&(Tensor&, const Tensor&, bool)> copy_{
 inline constinit Op<Tensor(const Tensor&, std::optional<MemoryFormat>)> clone{
     "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"};
 inline constinit Op<Tensor(const Tensor&, MemoryFormat)> contiguous{
-    "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)"};
+    "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)"};
 inline constinit Op<Tensor(const Tensor&, std::optional<ScalarType>, std::optional<Layout>, std::optional<Device>,
                            std::optional<bool>, bool, std::optional<MemoryFormat>)>
     _to_copy{

@@ -222,6 +222,7 @@ TEST_CASE("multi-class margin losses") {
   const Tensor w = tensor({2., 1., 1., 3.}).to(kFloat64);
   check_close(multi_margin_loss(x, tensor({3, 0}), 1, 1, w, Reduction::None), {0.975, 1.4});
   check_close(multi_margin_loss(x.select(0, 0), scalar_tensor(3, kInt64)), {0.325});
+  check_close(multi_margin_loss(x.select(0, 0).select(0, 0), tensor({0}), 1, 1, {}, Reduction::None), {0});
   // PyTorch's own example.
   check_close(multilabel_margin_loss(x.select(0, 0), tensor({3, 0, -1, 1})), {0.85});
   check_close(multilabel_margin_loss(x, tensor({3, 0, -1, 1, -1, 0, 0, 0}).view({2, 4}), Reduction::None), {0.85, 0});
