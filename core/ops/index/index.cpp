@@ -194,6 +194,9 @@ Tensor& index_put_(Tensor& self, OptionalTensorList indices, const Tensor& value
   if (values.dim() == 0 && !accumulate && !self.is_meta()) {
     if (const Tensor mask = only_mask(self, indices); mask.defined()) return masked_fill_(self, mask, values);
   }
+  // How many places a mask stands for depends on numbers that meta lacks, and nothing is written there.
+  if (self.is_meta() && std::ranges::any_of(indices, [](const auto& t) { return given(t) && is_mask(*t); }))
+    return self;
   const Plan plan = make_plan(self, indices, "index_put_");
   RUSH_CHECK_VALUE(expands_to(values.sizes(), plan.result_sizes), "index_put_: shape mismatch: value tensor of shape ",
                    bracketed(values.sizes()), " cannot be broadcast to indexing result of shape ",

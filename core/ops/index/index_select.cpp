@@ -181,7 +181,7 @@ Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, std::opti
   length = multiply_sizes("repeat_interleave", length, repeats);
   RUSH_CHECK_VALUE(!output_size || *output_size == length, "repeat_interleave: output_size is ", *output_size,
                    ", the repeats sum to ", length);
-  return spread.expand(sizes).reshape(merged);
+  return spread.expand(sizes).clone(MemoryFormat::Contiguous).view(merged);  // never a view of self
 }
 
 }  // namespace

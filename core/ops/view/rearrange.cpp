@@ -110,7 +110,8 @@ static Tensor pixel_shuffle(const Tensor& self, int64_t factor) {
   const Tensor apart = self.reshape(with_last_dims(self, {out, factor, factor, height, width}));
   const int64_t tall = multiply_sizes("pixel_shuffle", height, factor);
   const int64_t wide = multiply_sizes("pixel_shuffle", width, factor);
-  return permute_last(apart, {0, 3, 1, 4, 2}).reshape(with_last_dims(self, {out, tall, wide}));
+  const Tensor shuffled = permute_last(apart, {0, 3, 1, 4, 2}).clone(MemoryFormat::Contiguous);
+  return shuffled.view(with_last_dims(self, {out, tall, wide}));
 }
 
 static Tensor pixel_unshuffle(const Tensor& self, int64_t factor) {
@@ -122,8 +123,8 @@ static Tensor pixel_unshuffle(const Tensor& self, int64_t factor) {
                    width, " do not divide by ", factor);
   // (C, H, r, W, r) -> (C, r, r, H, W)
   const Tensor apart = self.reshape(with_last_dims(self, {channels, height / factor, factor, width / factor, factor}));
-  return permute_last(apart, {0, 2, 4, 1, 3})
-      .reshape(with_last_dims(self, {channels * factor * factor, height / factor, width / factor}));
+  const Tensor shuffled = permute_last(apart, {0, 2, 4, 1, 3}).clone(MemoryFormat::Contiguous);
+  return shuffled.view(with_last_dims(self, {channels * factor * factor, height / factor, width / factor}));
 }
 
 static Tensor channel_shuffle(const Tensor& self, int64_t groups) {

@@ -83,6 +83,8 @@ TEST_CASE("index: masks, index dtypes, strided, empty and 0-dimensional tensors"
   }
   const Tensor meta = empty({2, 3, 4}, kMeta);
   CHECK(index(meta, Indices{std::nullopt, zeros({5, 6}, kInt64)}).sizes() == IntArrayRef({2, 5, 6, 4}));
+  const Tensor meta_mask = empty({2, 3}, TensorOptions(kBool).device(kMeta)), rows = empty({4, 4}, kMeta);
+  CHECK(index_put(meta, Indices{meta_mask}, rows).sizes() == meta.sizes());
 }
 
 TEST_CASE("index: what does not fit is named and nothing is written") {

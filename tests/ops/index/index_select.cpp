@@ -110,6 +110,10 @@ TEST_CASE("repeat_interleave") {
   CHECK(values(repeat_interleave(x.t(), 2)) == Doubles{0, 0, 3, 3, 1, 1, 4, 4, 2, 2, 5, 5});
   CHECK(repeat_interleave(x, 0, 0).sizes() == IntArrayRef({0, 3}));
   CHECK(values(repeat_interleave(scalar_tensor(4), 3, 0)) == Doubles{4, 4, 4});
+  for (const Tensor& y : {repeat_interleave(x, 1, 0), repeat_interleave(scalar_tensor(4), 3)}) {
+    CHECK(!y.is_alias_of(x));
+    CHECK(y.is_contiguous());  // not one element with a stride of 0
+  }
   CHECK(repeat_interleave(empty({2, 3}, kMeta), 2, 1).sizes() == IntArrayRef({2, 6}));
   CHECK_THROWS_AS(repeat_interleave(tensor({1, -1})), ValueError);
   CHECK_THROWS_AS(repeat_interleave(tensor({1, 1}), std::optional<int64_t>(3)), ValueError);

@@ -68,6 +68,8 @@ TEST_CASE("channels and pixels") {
   CHECK(values(pixel_unshuffle(y, 2)) == values(x));
   CHECK(values(channel_shuffle(counting({1, 6, 1}), 2)) == Doubles{0, 3, 1, 4, 2, 5});
   CHECK(pixel_shuffle(zeros({1, 0, 1, 1}), 1).sizes() == IntArrayRef({1, 0, 1, 1}));
+  CHECK(!pixel_shuffle(x, 1).is_alias_of(x));
+  CHECK(!pixel_unshuffle(x, 1).is_alias_of(x));
 }
 
 TEST_CASE("rearranging: what does not fit is a typed error") {
