@@ -1,5 +1,7 @@
 #include "ATen/operator_names.h"
 
+#include <cmath>
+
 namespace rush {
 inline namespace aten {
 

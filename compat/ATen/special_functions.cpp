@@ -1,5 +1,7 @@
 #include "ATen/special_functions.h"
 
+#include <cmath>
+
 namespace rush {
 inline namespace aten {
 

@@ -1,5 +1,7 @@
 #include "ATen/statistics.h"
 
+#include <cmath>
+
 namespace rush {
 inline namespace aten {
 
