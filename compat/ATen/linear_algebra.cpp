@@ -16,7 +16,7 @@ Tensor linalg_matrix_power(const Tensor& self, int64_t n) {
   RUSH_CHECK_VALUE(self.dim() >= 2 && self.size(-1) == self.size(-2), "matrix_power: needs square matrices, got sizes ",
                    self.sizes());
   if (n < 0) return linalg_matrix_power(linalg_inv(self), -n);
-  if (n == 0) return eye(self.size(-1), self.options()).expand_as(self).clone();
+  if (n == 0) return self.clone().copy_(eye(self.size(-1), self.options()));  // has a gradient: zeros
   Tensor square = self, power;
   for (; n > 0; n /= 2) {
     if (n % 2 == 1) power = power.defined() ? power.matmul(square) : square;
@@ -87,6 +87,7 @@ Tensor kron(const Tensor& self, const Tensor& other) {
   return self.reshape(spread_a).mul(other.reshape(spread_b)).reshape(sizes);
 }
 Tensor linalg_vander(const Tensor& x, std::optional<int64_t> N) {
+  if (x.dim() == 0) return linalg_vander(x.unsqueeze(0), N);
   const int64_t powers = N.value_or(x.size(-1));
   RUSH_CHECK_TYPE(x.scalar_type() != kBool, "linalg_vander: needs numbers, got bool");
   RUSH_CHECK_VALUE(powers > 1, "linalg_vander: N must be greater than 1, got ", powers);
@@ -109,7 +110,7 @@ Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) {
 }
 std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& A, const Tensor& B, bool left, bool check_errors) {
   const auto [LU, pivots, info] = linalg_lu_factor_ex(A, true, check_errors);
-  const bool vectors = B.dim() == 1 || (B.dim() == A.dim() - 1 && B.sizes() == A.select(-1, 0).sizes());
+  const bool vectors = B.dim() == 1 || B.sizes() == A.sizes().slice(0, A.sizes().size() - 1);
   if (!vectors) return {linalg_lu_solve(LU, pivots, B, left), info};
   return {linalg_lu_solve(LU, pivots, B.unsqueeze(-1), left).squeeze(-1), info};
 }
@@ -142,6 +143,8 @@ Tensor condition(const Tensor& A, const Order& order) {
 }  // namespace
 
 Tensor linalg_cond(const Tensor& self, const std::optional<Scalar>& p) {
+  if (self.numel() == 0)
+    return zeros(linalg_matrix_norm(self).sizes(), self.options().dtype(to_real(self.scalar_type())));
   const double order = p ? p->to<double>() : 2;
   if (std::abs(order) == 2) {
     const Tensor values = linalg_svdvals(self);
@@ -179,7 +182,9 @@ Tensor linalg_matrix_rank(const Tensor& self, std::optional<double> atol, std::o
 }
 Tensor linalg_matrix_rank(const Tensor& input, const Tensor& tol) { return linalg_matrix_rank(input, tol, false); }
 std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& self, bool upper, bool check_errors) {
-  const Tensor info = zeros(self.select(-1, 0).select(-1, 0).sizes(), TensorOptions(kInt32).device(self.device()));
+  RUSH_CHECK_VALUE(self.dim() >= 2, "linalg_cholesky_ex: needs matrices, got ", self.dim(), " dimensions");
+  const IntArrayRef batch = self.sizes().slice(0, self.sizes().size() - 2);
+  const Tensor info = zeros(batch, TensorOptions(kInt32).device(self.device()));
   try {
     return {linalg_cholesky(self, upper), info};
   } catch (const LinAlgError&) {
@@ -223,7 +228,10 @@ std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& self, bool some, bool compu
 std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Tensor& A, bool upper, bool transpose,
                                             bool unitriangular) {
   const Tensor matrix = transpose ? A.transpose(-2, -1) : A;
-  return {linalg_solve_triangular(matrix, self, upper != transpose, true, unitriangular), A.clone()};
+  const Tensor solution = linalg_solve_triangular(matrix, self, upper != transpose, true, unitriangular);
+  DimVector sizes = solution.sizes();
+  sizes.back() = A.size(-1);
+  return {solution, A.expand(sizes).clone()};
 }
 Tensor linalg_tensorsolve(const Tensor& self, const Tensor& other, OptionalIntArrayRef dims) {
   Tensor A = self;

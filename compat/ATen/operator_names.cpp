@@ -109,7 +109,10 @@ std::tuple<Tensor, Tensor> nll_loss2d_forward(const Tensor& self, const Tensor& 
   return ops::nll_loss2d_forward(self, target, weight, reduction, ignore_index);
 }
 std::tuple<Tensor, Tensor> multilabel_margin_loss_forward(const Tensor& self, const Tensor& target, int64_t reduction) {
-  RUSH_CHECK_VALUE(self.dim() >= 1, "multilabel_margin_loss_forward: needs a dimension of classes");
+  if (self.dim() == 0) {  // one class
+    const auto [loss, marked] = multilabel_margin_loss_forward(self.unsqueeze(0), target.reshape({1}), reduction);
+    return {loss, marked.squeeze(0)};
+  }
   const Tensor unused = target.lt(0).cumsum(-1).gt(0);
   const Tensor index = target.masked_fill(unused, self.size(-1));  // a column that is cut off
   std::vector<int64_t> sizes = self.sizes().vec();

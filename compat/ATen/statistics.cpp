@@ -57,8 +57,7 @@ namespace {
 template <class Distance>
 Tensor trapezoids(const Tensor& y, const Distance& dx, int64_t dim) {
   RUSH_CHECK_TYPE(y.scalar_type() != kBool, "trapezoid: needs numbers, got bool");
-  const int64_t count = y.size(dim);
-  return y.narrow(dim, 1, count - 1).add(y.narrow(dim, 0, count - 1)).mul(dx).div(2.0);
+  return y.slice(dim, 1).add(y.slice(dim, 0, -1)).mul(dx).div(2.0);
 }
 // The distances between neighbours in x; a vector x lies along `dim` of y.
 Tensor distances(const Tensor& y, const Tensor& x, int64_t dim, const char* name) {
@@ -66,7 +65,7 @@ Tensor distances(const Tensor& y, const Tensor& x, int64_t dim, const char* name
   if (x.dim() == 1) {
     RUSH_CHECK_VALUE(x.size(0) == y.size(dim), name, ": y has ", y.size(dim), " points and x ", x.size(0));
     std::vector<int64_t> sizes(static_cast<size_t>(y.dim()), 1);
-    sizes[wrap_dim(dim, y.dim(), name)] = x.size(0) - 1;
+    sizes[wrap_dim(dim, y.dim(), name)] = std::max<int64_t>(x.size(0) - 1, 0);
     return diff(x).view(sizes);
   }
   if (x.dim() >= y.dim()) return diff(x, 1, dim);
@@ -109,6 +108,8 @@ Tensor uniform_gradient(const Tensor& self, int64_t dim, double h, int64_t edge_
 // At the given points: the derivative of the parabola through three neighbours.
 Tensor pointwise_gradient(const Tensor& self, int64_t dim, const Tensor& points, int64_t edge_order) {
   const int64_t n = self.size(dim);
+  RUSH_CHECK_VALUE(points.dim() == 1 && points.size(0) == n, "gradient: needs the coordinates of ", n,
+                   " points along dimension ", dim, ", got sizes ", points.sizes());
   std::vector<int64_t> shape(static_cast<size_t>(self.dim()), 1);
   shape[wrap_dim(dim, self.dim(), "gradient")] = -1;
   const Tensor h = diff(points).view(shape);  // n - 1 distances
@@ -260,8 +261,9 @@ Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const 
                    "index_reduce: needs a vector of indices, and prod, mean, amax "
                    "or amin, got ",
                    index.dim(), " dimensions and ", reduce);
-  std::vector<int64_t> shape(static_cast<size_t>(std::max<int64_t>(source.dim(), 1)), 1);
-  shape[wrap_dim(dim, static_cast<int64_t>(shape.size()), "index_reduce")] = index.numel();
+  std::vector<int64_t> shape(static_cast<size_t>(source.dim()), 1);
+  const auto along = static_cast<size_t>(wrap_dim(dim, std::max<int64_t>(source.dim(), 1), "index_reduce"));
+  if (!shape.empty()) shape[along] = index.numel();
   return scatter_reduce(self, dim, index.view(shape).expand_as(source), source, reduce, include_self);
 }
 }  // namespace aten

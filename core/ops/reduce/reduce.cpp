@@ -179,7 +179,11 @@ Tensor Tensor::all(OptionalIntArrayRef dim, bool keepdim) const { return ops::al
 Tensor Tensor::all(std::initializer_list<int64_t> dim, bool keepdim) const {
   return ops::all_dims(*this, dim, keepdim);
 }
-Tensor Tensor::sum_to_size(IntArrayRef size) const { return rush::sum_to_size(*this, size); }
+Tensor Tensor::sum_to_size(IntArrayRef size) const {
+  RUSH_CHECK_VALUE(broadcast_shapes(sizes(), size, "sum_to_size") == DimVector(sizes()), "sum_to_size: sizes ", size,
+                   " do not broadcast to ", sizes());
+  return rush::sum_to_size(*this, size);
+}
 Tensor Tensor::count_nonzero(OptionalIntArrayRef dim) const {
   return dim ? ops::count_nonzero_dim(*this, *dim) : ops::count_nonzero(*this, std::nullopt);
 }

@@ -1,7 +1,8 @@
 // Functions of compat/ATen that libtorch runs on a GPU only, or whose numbers come from another generator than
-// libtorch's: no program of tests/torch_programs can show them.
+// libtorch's, or where libtorch is wrong or rounds more: no program of tests/torch_programs can show them.
 #include "ATen/batch_norm.h"
 #include "ATen/random_operators.h"
+#include "ATen/statistics.h"
 #include "tests/ops/nn/nn_testing.h"
 
 namespace {
@@ -82,6 +83,13 @@ TEST_CASE("aten names: Poisson and binomial numbers from our own generator") {
   CHECK_THROWS_AS(poisson(tensor({-1.0})), ValueError);
   CHECK_THROWS_AS(poisson(tensor({1})), TypeError);
   CHECK_THROWS_AS(binomial(tensor({1}), tensor({0.5})), TypeError);
+}
+
+TEST_CASE("aten names: gradient needs a coordinate for each point") {
+  const Tensor x = smooth({4, 2}), three = tensor({1.0, 2.0, 4.0}, kFloat64);
+  CHECK_THROWS_WITH_AS(gradient(x, TensorList({three}), IntArrayRef({1})), doctest::Contains("coordinates of 2 points"),
+                       ValueError);
+  CHECK_THROWS_AS(gradient(x, TensorList({three}), IntArrayRef({0})), ValueError);
 }
 
 }  // namespace

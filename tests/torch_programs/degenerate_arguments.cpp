@@ -1,0 +1,77 @@
+// Functions of ATen at the edge of what they take: tensors without elements or without dimensions, and batches
+// that broadcast.
+#include "show.h"
+
+static void show_type(const char* name, const torch::Tensor& tensor) {
+  std::printf("%s is %s\n", name, c10::toString(tensor.scalar_type()));
+}
+
+// The gradient of a sum weighted by a wave, with respect to `input`.
+static void show_gradient(const torch::Tensor& output, const torch::Tensor& input) {
+  torch::Tensor weights = wave(output.sizes().vec(), 0.9);
+  show("  gradient", torch::autograd::grad({output}, {input}, {weights})[0]);
+}
+
+static torch::Tensor leaf(const std::vector<int64_t>& shape, double phase = 0.1) {
+  return wave(shape, phase).requires_grad_();
+}
+
+template <class Call>
+static void show_throws(const char* name, const Call& call) {
+  try {
+    call();
+    std::printf("%s does not throw\n", name);
+  } catch (const c10::Error&) {
+    std::printf("%s throws\n", name);
+  }
+}
+
+static void without_elements() {
+  const auto [factor, info] = torch::linalg_cholesky_ex(wave({2, 0, 0}, 0.1));
+  show("cholesky_ex of empty matrices", factor);
+  show("info", info);
+  show("cholesky_ex of no matrices", std::get<1>(torch::linalg_cholesky_ex(wave({0, 3, 3}, 0.1))));
+  show("solve_ex of empty matrices", std::get<0>(torch::linalg_solve_ex(wave({2, 0, 0}, 0.1), wave({2, 0, 3}, 0.1))));
+  show("inv_ex of empty matrices", std::get<0>(torch::linalg_inv_ex(wave({2, 0, 0}, 0.1))));
+  show("cond of an empty matrix", torch::linalg_cond(wave({0, 5}, 0.1)));
+  show("cond of empty matrices", torch::linalg_cond(torch::zeros({2, 0, 0})));
+  show_type("cond of complex numbers", torch::linalg_cond(torch::zeros({0, 0}, torch::kComplexDouble)));
+  show("cumulative_trapezoid", torch::cumulative_trapezoid(wave({2, 0}, 0.1)));
+  show("cumulative_trapezoid at points", torch::cumulative_trapezoid(wave({0}, 0.1), wave({0}, 0.2)));
+}
+
+static void without_dimensions() {
+  const torch::Tensor self = leaf({}, 0.4), source = leaf({}, 1.7), zero = torch::zeros({1}, torch::kInt64);
+  const torch::Tensor reduced = torch::index_reduce(self, 0, zero, source, "prod");
+  show("index_reduce", reduced);
+  show_gradient(reduced, source);
+  show("index_reduce without self", torch::index_reduce(self, 0, zero, source, "amax", /*include_self=*/false));
+  show("index_reduce_", self.detach().clone().index_reduce_(0, zero, source.detach(), "mean"));
+  show("vander", torch::linalg_vander(self, 3));
+  show_gradient(torch::linalg_vander(self, 3), self);
+  const torch::Tensor target = torch::zeros({}, torch::kInt64);
+  const auto [loss, is_target] = torch::multilabel_margin_loss_forward(self, target, at::Reduction::None);
+  show("multilabel_margin_loss_forward", loss);
+  show("is_target", is_target);
+}
+
+static void broadcast() {
+  const torch::Tensor A = wave({2, 2}, 0.5) + 2 * torch::eye(2, torch::kFloat64);
+  const auto [solution, cloned] = torch::triangular_solve(wave({3, 2, 1}, 0.2), A);
+  show("triangular_solve", solution);
+  show("its copy of A", cloned);
+  const torch::Tensor x = wave({2, 3}, 0.3);
+  show("sum_to_size", x.sum_to_size({2, 1}));
+  show_throws("sum_to_size of another size", [&] { x.sum_to_size({2}); });
+  show_throws("sum_to_size of more dimensions", [&] { x.sum_to_size({2, 3, 1}); });
+  const torch::Tensor square = leaf({2, 2});
+  show("the power 0", torch::linalg_matrix_power(square, 0));
+  show_gradient(torch::linalg_matrix_power(square, 0), square);
+}
+
+int main() {
+  without_elements();
+  without_dimensions();
+  broadcast();
+  return 0;
+}
