@@ -40,8 +40,12 @@ Tensor with_part(const Tensor& self, const Tensor& src, const char* name,
 
 Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride,
                           std::optional<int64_t> storage_offset) {
-  return with_part(self, src, "as_strided_scatter",
-                   [&](const Tensor& out) { return out.as_strided(size, stride, storage_offset); });
+  // `size` and `stride` tell about self's memory, which the copy is of.
+  const int64_t held = static_cast<int64_t>(self.storage()->nbytes()) / self.element_size();
+  const Tensor memory = with_part(self.as_strided({held}, {1}, 0), src, "as_strided_scatter", [&](const Tensor& out) {
+    return out.as_strided(size, stride, storage_offset.value_or(self.storage_offset()));
+  });
+  return memory.as_strided(self.sizes(), self.strides(), self.storage_offset());
 }
 Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
   return with_part(self, src, "diagonal_scatter", [&](const Tensor& out) { return out.diagonal(offset, dim1, dim2); });

@@ -31,7 +31,7 @@ RUSH_VIEW_COPY(t, (), t())
 RUSH_VIEW_COPY(transpose, (int64_t dim0, int64_t dim1), transpose(dim0, dim1))
 RUSH_VIEW_COPY(unfold, (int64_t dimension, int64_t size, int64_t step), unfold(dimension, size, step))
 RUSH_VIEW_COPY(unsqueeze, (int64_t dim), unsqueeze(dim))
-RUSH_VIEW_COPY(view, (IntArrayRef size), view(size))
+RUSH_VIEW_COPY(view, (IntArrayRef size), reshape(size))
 RUSH_VIEW_COPY(view, (ScalarType dtype), view(dtype))
 // The parts of a sparse tensor.
 RUSH_VIEW_COPY(indices, (), indices())

@@ -1,5 +1,5 @@
-// Functions of ATen at the edge of what they take: tensors without elements or without dimensions, and batches
-// that broadcast.
+// Functions of ATen at the edge of what they take: tensors without elements or without dimensions, batches that
+// broadcast, and views with gaps.
 #include "show.h"
 
 static void show_type(const char* name, const torch::Tensor& tensor) {
@@ -69,9 +69,19 @@ static void broadcast() {
   show_gradient(torch::linalg_matrix_power(square, 0), square);
 }
 
+static void views_with_gaps() {
+  const torch::Tensor wide = wave({4, 5}, 0.1), part = wide.narrow(1, 0, 4);
+  show("view_copy", torch::view_copy(part, {2, 8}));
+  show("as_strided_scatter", torch::as_strided_scatter(part, torch::zeros({2, 2}, torch::kFloat64), {2, 2}, {5, 2}));
+  const torch::Tensor column = wide.select(1, 1);
+  show("into a column", torch::as_strided_scatter(column, torch::zeros({2}, torch::kFloat64), {2}, {10}));
+  show("into a transpose", torch::as_strided_scatter(wave({2, 3}, 0.1).t(), wave({2}, 1.1), {2}, {3}));
+}
+
 int main() {
   without_elements();
   without_dimensions();
   broadcast();
+  views_with_gaps();
   return 0;
 }

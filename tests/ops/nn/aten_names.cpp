@@ -85,6 +85,17 @@ TEST_CASE("aten names: Poisson and binomial numbers from our own generator") {
   CHECK_THROWS_AS(binomial(tensor({1}), tensor({0.5})), TypeError);
 }
 
+TEST_CASE("aten names: as_strided_scatter differentiates where src lies in a transpose") {
+  const Tensor self = smooth({2, 3}).requires_grad_(), src = smooth({2}, kFloat64, 1).requires_grad_();
+  const Tensor weights = smooth({3, 2}, kFloat64, 2);
+  const Tensor out = as_strided_scatter(self.t(), src, {2}, {3});  // the first row
+  const std::vector<Tensor> grads = autograd::grad({out}, {self, src}, {weights});
+  check_same_values(grads[1], weights[0]);
+  Tensor of_self = weights.clone();
+  of_self[0].zero_();
+  check_same_values(grads[0], of_self.t());
+}
+
 TEST_CASE("aten names: gradient needs a coordinate for each point") {
   const Tensor x = smooth({4, 2}), three = tensor({1.0, 2.0, 4.0}, kFloat64);
   CHECK_THROWS_WITH_AS(gradient(x, TensorList({three}), IntArrayRef({1})), doctest::Contains("coordinates of 2 points"),
