@@ -37,8 +37,9 @@ Tensor special_entr(const Tensor& self) {
   const Tensor x = as_floating(self);
   const Tensor positive = x.gt(0);
   const Tensor safe = where(positive, x, 1);  // keeps the derivative of the branch that is not taken finite
-  const Tensor otherwise = zeros_like(x).masked_fill(x.lt(0), -std::numeric_limits<double>::infinity());
-  return where(positive, safe.mul(safe.log()).neg(), where(x.isnan(), x, otherwise));
+  // The derivative, -(1 + log x), is infinite at 0 and NaN below, as the square root's is.
+  const Tensor otherwise = x.sqrt().masked_fill(x.lt(0), -std::numeric_limits<double>::infinity());
+  return where(positive, safe.mul(safe.log()).neg(), otherwise);
 }
 Tensor special_erfcx(const Tensor& self) {
   const Tensor x = as_floating(self);
@@ -63,45 +64,61 @@ Tensor mvlgamma(const Tensor& self, int64_t p) {
 }
 
 // ---- orthogonal polynomials of degree n, by their recurrences ----
-// P_0 = 1, P_1 = a x + b, P_(k+1) = (step_x(k) x + step_1(k)) P_k - step_before(k) P_(k-1); 0 for a negative degree.
+// P_0 = 1, P_1 = a x + b, P_(k+1) = ((step_x(k) x + step_1(k)) P_k - step_before(k) P_(k-1)) / divisor(k), where the
+// steps are integers, which no rounding changes. A degree is truncated; the result is 0 for one that is negative or, as
+// in PyTorch, no int64.
 namespace {
 struct Polynomials {
   double a, b;
   double (*step_x)(double k);
   double (*step_1)(double k);
   double (*step_before)(double k);
+  double (*divisor)(double k) = nullptr;  // none: 1
 };
+// As integers, with -1 for all that gives 0.
+Tensor degrees(const Tensor& degree) {
+  if (!degree.is_floating_point()) return degree.to(kInt64);
+  return where(degree.detach().abs().lt(0x1p63), degree.detach(), -1).to(kInt64);
+}
+// Whether a recurrence that has come to P_k = `now` gives NaN for all higher degrees that are asked for.
+bool is_nan_from_here(const Tensor& now, const Tensor& n, int64_t k) {
+  return now.isnan().logical_or(n.le(k)).all().item<bool>();
+}
 Tensor polynomial(const Tensor& argument, const Tensor& degree, const Polynomials& family, double scale = 1,
                   double offset = 0) {
   const ScalarType common = result_type(argument, degree);
   const ScalarType dtype = is_floating_point(common) ? common : get_default_dtype();
   const Tensor given = argument.to(dtype), x = scale == 1 ? given : given.mul(scale).add(offset);
-  const Tensor n = degree.detach().trunc();
-  const int64_t highest = n.numel() > 0 ? n.max().to(kInt64).item<int64_t>() : 0;
+  const Tensor n = degrees(degree);
+  const int64_t highest = n.numel() > 0 ? n.max().item<int64_t>() : 0;
   const Tensor one = ones_like(x);
   Tensor before = one, now = x.mul(family.a).add(family.b);
   Tensor out = where(n.lt(0), zeros_like(x), n.eq(0).to(dtype).mul(one));
   for (int64_t k = 1; k <= highest; ++k) {
     out = where(n.eq(k), now, out);
+    if (k % 64 == 0 && is_nan_from_here(now, n, k)) return where(n.gt(k), now, out);
     const auto d = static_cast<double>(k);
     Tensor next = x.mul(family.step_x(d)).add(family.step_1(d)).mul(now).sub(before.mul(family.step_before(d)));
+    if (family.divisor) next = next.div(family.divisor(d));
     before = std::exchange(now, next);
   }
   return out;
 }
 double zero_step(double) { return 0; }
 double one_step(double) { return 1; }
+double minus_one_step(double) { return -1; }
 double two_steps(double) { return 2; }
+double k_steps(double k) { return k; }
+double odd_steps(double k) { return 2 * k + 1; }
+double next_k(double k) { return k + 1; }
 constexpr Polynomials kChebyshevT{1, 0, two_steps, zero_step, one_step};
 constexpr Polynomials kChebyshevU{2, 0, two_steps, zero_step, one_step};
 constexpr Polynomials kChebyshevV{2, -1, two_steps, zero_step, one_step};
 constexpr Polynomials kChebyshevW{2, 1, two_steps, zero_step, one_step};
 constexpr Polynomials kHermiteH{2, 0, two_steps, zero_step, [](double k) { return 2 * k; }};
-constexpr Polynomials kHermiteHe{1, 0, one_step, zero_step, [](double k) { return k; }};
-constexpr Polynomials kLaguerre{-1, 1, [](double k) { return -1 / (k + 1); },
-                                [](double k) { return (2 * k + 1) / (k + 1); }, [](double k) { return k / (k + 1); }};
-constexpr Polynomials kLegendre{1, 0, [](double k) { return (2 * k + 1) / (k + 1); }, zero_step,
-                                [](double k) { return k / (k + 1); }};
+constexpr Polynomials kHermiteHe{1, 0, one_step, zero_step, k_steps};
+constexpr Polynomials kLaguerre{-1, 1, minus_one_step, odd_steps, k_steps, next_k};
+constexpr Polynomials kLegendre{1, 0, odd_steps, zero_step, k_steps, next_k};
 }  // namespace
 
 #define RUSH_UNPACKED(...) __VA_ARGS__

@@ -1,5 +1,5 @@
 // Functions of ATen at the edge of what they take: tensors without elements or without dimensions, batches that
-// broadcast, and views with gaps.
+// broadcast, views with gaps, and degrees that are no number.
 #include "show.h"
 
 static void show_type(const char* name, const torch::Tensor& tensor) {
@@ -15,6 +15,9 @@ static void show_gradient(const torch::Tensor& output, const torch::Tensor& inpu
 static torch::Tensor leaf(const std::vector<int64_t>& shape, double phase = 0.1) {
   return wave(shape, phase).requires_grad_();
 }
+
+// NaN prints with a sign on which two libraries need not agree.
+static torch::Tensor nan_as_99(const torch::Tensor& tensor) { return torch::where(tensor.isnan(), 99, tensor); }
 
 template <class Call>
 static void show_throws(const char* name, const Call& call) {
@@ -78,10 +81,31 @@ static void views_with_gaps() {
   show("into a transpose", torch::as_strided_scatter(wave({2, 3}, 0.1).t(), wave({2}, 1.1), {2}, {3}));
 }
 
+static void degrees() {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const torch::Tensor x = torch::tensor({0.3, -1.0, 1.0, 1.5, -2.5, 0.25, 0.5}, torch::kFloat64);
+  const torch::Tensor n = torch::tensor({2.0, 3.9, nan, 4.0, -0.5, -3.0, 1e20}, torch::kFloat64);
+  show("Chebyshev, first kind", torch::special_chebyshev_polynomial_t(x, n));
+  show("Chebyshev, second kind", torch::special_chebyshev_polynomial_u(x, n));
+  show("Hermite", torch::special_hermite_polynomial_he(x, n));
+  show("Laguerre", torch::special_laguerre_polynomial_l(x, n));
+  show("Legendre", torch::special_legendre_polynomial_p(x, n));
+  const torch::Tensor truth = torch::tensor({true, false, true});
+  show("of truth values", torch::special_hermite_polynomial_h(truth, truth));
+  show_type("of truth values", torch::special_hermite_polynomial_h(truth, truth));
+  const torch::Tensor large = torch::full({2}, 1e30, torch::kFloat64);
+  show("far beyond the largest number", nan_as_99(torch::special_legendre_polynomial_p(large, 1000000)));
+  const torch::Tensor edge = torch::tensor({-2.0, 0.0, 0.5, 3.0}, torch::kFloat64).requires_grad_();
+  const torch::Tensor entropy = torch::special_entr(edge);
+  show("entr", entropy);
+  show("  gradient", nan_as_99(torch::autograd::grad({entropy.sum()}, {edge})[0]));
+}
+
 int main() {
   without_elements();
   without_dimensions();
   broadcast();
   views_with_gaps();
+  degrees();
   return 0;
 }

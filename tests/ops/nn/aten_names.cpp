@@ -2,6 +2,7 @@
 // libtorch's, or where libtorch is wrong or rounds more: no program of tests/torch_programs can show them.
 #include "ATen/batch_norm.h"
 #include "ATen/random_operators.h"
+#include "ATen/special_functions.h"
 #include "ATen/statistics.h"
 #include "tests/ops/nn/nn_testing.h"
 
@@ -94,6 +95,15 @@ TEST_CASE("aten names: as_strided_scatter differentiates where src lies in a tra
   Tensor of_self = weights.clone();
   of_self[0].zero_();
   check_same_values(grads[0], of_self.t());
+}
+
+TEST_CASE("aten names: the recurrences of Laguerre and Legendre polynomials round as little as they can") {
+  const Tensor x = tensor({-2.0, 0.25, 0.5, 0.875, 3.0, 9.0, 12.0}, kFloat64), degree = tensor({20});
+  const Tensor want = special_laguerre_polynomial_l(x, degree);
+  const Tensor got = special_laguerre_polynomial_l(x.to(kFloat32), degree);
+  CHECK((got.to(kFloat64) - want).abs().div(want.abs()).max().item<double>() < 3e-6);
+  CHECK(values(special_legendre_polynomial_p(tensor({-1.0, 1.0}, kFloat32), tensor({99}))) ==
+        std::vector<double>{-1, 1});
 }
 
 TEST_CASE("aten names: gradient needs a coordinate for each point") {
