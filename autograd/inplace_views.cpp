@@ -46,11 +46,8 @@ Tensor& Tensor::transpose_(int64_t dim0, int64_t dim1) const {
 Tensor& Tensor::t_() const {
   return become(self(), "t_", [](const Tensor& t) { return t.t(); });
 }
-Tensor& Tensor::squeeze_() const {
-  return become(self(), "squeeze_", [](const Tensor& t) { return t.squeeze(); });
-}
-Tensor& Tensor::squeeze_(int64_t dim) const {
-  return become(self(), "squeeze_", [=](const Tensor& t) { return t.squeeze(dim); });
+Tensor& Tensor::squeeze_(OptionalIntArrayRef dim) const {
+  return become(self(), "squeeze_", [=](const Tensor& t) { return dim ? t.squeeze(*dim) : t.squeeze(); });
 }
 Tensor& Tensor::unsqueeze_(int64_t dim) const {
   return become(self(), "unsqueeze_", [=](const Tensor& t) { return t.unsqueeze(dim); });

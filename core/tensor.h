@@ -227,8 +227,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& swapaxes_(int64_t axis0, int64_t axis1) const { return transpose_(axis0, axis1); }
   Tensor& swapdims_(int64_t dim0, int64_t dim1) const { return transpose_(dim0, dim1); }
   Tensor& t_() const;
-  Tensor& squeeze_() const;
-  Tensor& squeeze_(int64_t dim) const;
+  Tensor& squeeze_(OptionalIntArrayRef dim = std::nullopt) const;
   Tensor& unsqueeze_(int64_t dim) const;
   const Tensor& as_strided_(IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset = std::nullopt) const;
 

@@ -266,5 +266,68 @@ Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const 
   if (!shape.empty()) shape[along] = index.numel();
   return scatter_reduce(self, dim, index.view(shape).expand_as(source), source, reduce, include_self);
 }
+
+// ---- segments ----
+namespace {
+// Where the segments begin, and where the last one ends: (..., S + 1).
+Tensor segment_edges(const Tensor& data, const std::optional<Tensor>& lengths, const std::optional<Tensor>& offsets,
+                     int64_t axis, bool unsafe) {
+  RUSH_CHECK_VALUE(lengths || offsets, "segment_reduce: needs lengths or offsets");
+  const Tensor& given = offsets ? *offsets : *lengths;
+  RUSH_CHECK_VALUE(given.dim() == axis + 1 && data.dim() > axis &&
+                       data.sizes().slice(0, given.dim() - 1) == given.sizes().slice(0, axis),
+                   "segment_reduce: the segments have sizes ", given.sizes(), ", the data ", data.sizes(), " and axis ",
+                   axis);
+  if (offsets) {
+    RUSH_CHECK_VALUE(given.size(axis) > 0, "segment_reduce: needs an offset at least");
+    return given.contiguous();
+  }
+  const bool are_checked = !unsafe && given.numel() > 0;
+  RUSH_CHECK_VALUE(
+      !are_checked || (given.min().item<int64_t>() >= 0 && given.sum(-1).eq(data.size(axis)).all().item<bool>()),
+      "segment_reduce: the lengths must not be negative, and sum to ", data.size(axis));
+  return constant_pad_nd(given.cumsum(-1), {1, 0}, 0);
+}
+struct SegmentReduction {
+  std::string_view name, scattered;  // scatter_reduce's name for it; a mean is a sum that is divided
+  double of_none;
+};
+const SegmentReduction& reduction_named(std::string_view name) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr SegmentReduction kReductions[] = {{"sum", "sum", 0},
+                                                     {"mean", "sum", 0},
+                                                     {"prod", "prod", 1},
+                                                     {"max", "amax", -kInfinity},
+                                                     {"min", "amin", kInfinity}};
+  for (const SegmentReduction& each : kReductions) {
+    if (each.name == name) return each;
+  }
+  RUSH_THROW(ValueError, "segment_reduce: reduce must be sum, mean, prod, max or min, got ", name);
+}
+}  // namespace
+
+Tensor segment_reduce(const Tensor& data, std::string_view reduce, const std::optional<Tensor>& lengths,
+                      const std::optional<Tensor>& /*indices*/, const std::optional<Tensor>& offsets, int64_t axis,
+                      bool unsafe, const std::optional<Scalar>& initial) {
+  const SegmentReduction& reduction = reduction_named(reduce);
+  axis = wrap_dim(axis, data.dim(), "segment_reduce");
+  const Tensor edges = segment_edges(data, lengths, offsets, axis, unsafe);
+  const int64_t segments = edges.size(axis) - 1;
+  // Bucket 0 takes what lies before the first segment, the last one what lies after the last segment.
+  DimVector sizes = data.sizes(), positions = edges.sizes();
+  sizes[static_cast<size_t>(axis)] = segments + 2;
+  positions[static_cast<size_t>(axis)] = data.size(axis);
+  const Tensor position = arange(data.size(axis), edges.options()).expand(positions).contiguous();
+  Tensor bucket = searchsorted(edges, position, false, true), count = diff(edges);
+  while (bucket.dim() < data.dim()) {
+    bucket = bucket.unsqueeze(-1);
+    count = count.unsqueeze(-1);
+  }
+  const Tensor start = full(sizes, initial.value_or(reduction.of_none), data.options());
+  const Tensor out = scatter_reduce(start, axis, bucket.expand_as(data), data, reduction.scattered);
+  const Tensor inside = out.narrow(axis, 1, segments);
+  if (reduce != "mean") return inside.contiguous();
+  return inside.div(initial ? count.clamp_min(1) : count);
+}
 }  // namespace aten
 }  // namespace rush

@@ -57,6 +57,12 @@ std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, int64_t 
 /// For every slice along `dim` what index_copy's meets there, reduced: "prod", "mean", "amax" or "amin".
 Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
                     bool include_self = true);
+/// "sum", "mean", "max", "min" or "prod" of each segment along `axis`: (..., N, ...) -> (..., S, ...). The segments
+/// have the `lengths` (..., S), or lie between neighbours of `offsets` (..., S + 1), as integers. Each starts from
+/// `initial`; without it the mean of an empty one is NaN, and other results are what changes no number.
+Tensor segment_reduce(const Tensor& data, std::string_view reduce, const std::optional<Tensor>& lengths = {},
+                      const std::optional<Tensor>& /*indices*/ = {}, const std::optional<Tensor>& offsets = {},
+                      int64_t axis = 0, bool unsafe = false, const std::optional<Scalar>& initial = std::nullopt);
 
 }  // namespace aten
 }  // namespace rush

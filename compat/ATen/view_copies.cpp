@@ -99,6 +99,16 @@ std::vector<Tensor> broadcast_tensors(TensorList tensors) {
   for (const Tensor& tensor : tensors) views.push_back(tensor.expand(sizes));
   return views;
 }
+#define RUSH_OF_EACH(name)                                                    \
+  std::vector<Tensor> name(TensorList tensors) {                              \
+    std::vector<Tensor> views;                                                \
+    for (const Tensor& tensor : tensors) views.push_back(rush::name(tensor)); \
+    return views;                                                             \
+  }
+RUSH_OF_EACH(atleast_1d)
+RUSH_OF_EACH(atleast_2d)
+RUSH_OF_EACH(atleast_3d)
+#undef RUSH_OF_EACH
 Tensor cartesian_prod(TensorList tensors) {
   for (const Tensor& tensor : tensors) {
     RUSH_CHECK_VALUE(tensor.dim() == 1, "cartesian_prod: needs vectors, got a tensor of sizes ", tensor.sizes());

@@ -80,6 +80,9 @@ RUSH_SPLIT_ALONG(dsplit)
 
 // ---- joined and combined ----
 std::vector<Tensor> broadcast_tensors(TensorList tensors);
+std::vector<Tensor> atleast_1d(TensorList tensors);
+std::vector<Tensor> atleast_2d(TensorList tensors);
+std::vector<Tensor> atleast_3d(TensorList tensors);
 /// Rows of one element of each vector, in lexicographic order of their indices. One vector is returned as it is.
 Tensor cartesian_prod(TensorList tensors);
 /// Rows of r elements of a vector, in order, each at most once unless `with_replacement`.

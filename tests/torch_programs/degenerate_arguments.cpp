@@ -1,20 +1,6 @@
 // Functions of ATen at the edge of what they take: tensors without elements or without dimensions, batches that
-// broadcast, views with gaps, and degrees that are no number.
-#include "show.h"
-
-static void show_type(const char* name, const torch::Tensor& tensor) {
-  std::printf("%s is %s\n", name, c10::toString(tensor.scalar_type()));
-}
-
-// The gradient of a sum weighted by a wave, with respect to `input`.
-static void show_gradient(const torch::Tensor& output, const torch::Tensor& input) {
-  torch::Tensor weights = wave(output.sizes().vec(), 0.9);
-  show("  gradient", torch::autograd::grad({output}, {input}, {weights})[0]);
-}
-
-static torch::Tensor leaf(const std::vector<int64_t>& shape, double phase = 0.1) {
-  return wave(shape, phase).requires_grad_();
-}
+// broadcast, views with gaps, degrees that are no number, and segments.
+#include "show_operators.h"
 
 // NaN prints with a sign on which two libraries need not agree.
 static torch::Tensor nan_as_99(const torch::Tensor& tensor) { return torch::where(tensor.isnan(), 99, tensor); }
@@ -70,6 +56,9 @@ static void broadcast() {
   const torch::Tensor square = leaf({2, 2});
   show("the power 0", torch::linalg_matrix_power(square, 0));
   show_gradient(torch::linalg_matrix_power(square, 0), square);
+  show("atleast_1d", torch::atleast_1d({wave({}, 0.1), wave({2}, 0.2)}));
+  show("atleast_2d", torch::atleast_2d({wave({}, 0.1), wave({2}, 0.2)}));
+  show("atleast_3d", torch::atleast_3d({wave({2}, 0.1), wave({2, 2}, 0.2)}));
 }
 
 static void views_with_gaps() {
@@ -79,6 +68,9 @@ static void views_with_gaps() {
   const torch::Tensor column = wide.select(1, 1);
   show("into a column", torch::as_strided_scatter(column, torch::zeros({2}, torch::kFloat64), {2}, {10}));
   show("into a transpose", torch::as_strided_scatter(wave({2, 3}, 0.1).t(), wave({2}, 1.1), {2}, {3}));
+  torch::Tensor squeezed = wave({1, 2, 1, 3, 1}, 0.6);
+  squeezed.squeeze_({0, 3, 4});
+  show("squeeze_", squeezed);
 }
 
 static void degrees() {
@@ -101,11 +93,33 @@ static void degrees() {
   show("  gradient", nan_as_99(torch::autograd::grad({entropy.sum()}, {edge})[0]));
 }
 
+static void segments() {
+  const torch::Tensor data = leaf({6, 2}), lengths = torch::tensor({2, 0, 3, 1});
+  for (const char* reduce : {"sum", "mean", "max", "min", "prod"}) {
+    std::printf("-- %s\n", reduce);
+    const torch::Tensor reduced = torch::segment_reduce(data, reduce, lengths);
+    show("segment_reduce", nan_as_99(reduced));
+    show_gradient(reduced, data);
+    show("from 0.5", torch::segment_reduce(data, reduce, lengths, {}, {}, 0, false, 0.5));
+  }
+  const torch::Tensor offsets = torch::tensor({{0, 1, 3}, {0, 2, 3}});
+  show("between offsets", torch::segment_reduce(wave({2, 3, 2}, 0.2), "sum", {}, {}, offsets, /*axis=*/1));
+  show("some elements", torch::segment_reduce(wave({5}, 0.2), "max", {}, {}, torch::tensor({0, 2, 4})));
+  show_throws("segment_reduce of lengths that are too short", [&] {
+    torch::segment_reduce(data, "sum", torch::tensor({2, 3}));
+  });
+  show_throws("segment_reduce of a negative length", [&] {
+    torch::segment_reduce(data, "sum", torch::tensor({-1, 7}));
+  });
+  show_throws("segment_reduce of no segments", [&] { torch::segment_reduce(data, "sum"); });
+}
+
 int main() {
   without_elements();
   without_dimensions();
   broadcast();
   views_with_gaps();
   degrees();
+  segments();
   return 0;
 }

@@ -1,25 +1,6 @@
 // Operators of ATen that are second names of others, or that others make: element-wise, views and their copies, splits,
 // statistics, integrals, histograms and linear algebra.
-#include "show.h"
-
-static void show(const char* name, const std::vector<torch::Tensor>& tensors) {
-  std::printf("%s: %zu tensors\n", name, tensors.size());
-  for (const torch::Tensor& tensor : tensors) show(" ", tensor);
-}
-
-static void show_type(const char* name, const torch::Tensor& tensor) {
-  std::printf("%s is %s\n", name, c10::toString(tensor.scalar_type()));
-}
-
-// The gradient of a sum weighted by a wave, with respect to `input`.
-static void show_gradient(const torch::Tensor& output, const torch::Tensor& input) {
-  torch::Tensor weights = wave(output.sizes().vec(), 0.9);
-  show("  gradient", torch::autograd::grad({output}, {input}, {weights})[0]);
-}
-
-static torch::Tensor leaf(const std::vector<int64_t>& shape, double phase = 0.1) {
-  return wave(shape, phase).requires_grad_();
-}
+#include "show_operators.h"
 
 static void element_wise() {
   const torch::Tensor x = wave({5}, 0.3, 0.9), y = wave({5}, 1.3), above = wave({5}, 0.2).abs() + 1;
