@@ -4,6 +4,7 @@
 #include "backends/cpu/nn/conv_channels_last.h"
 #include "backends/cpu/nn/conv_depthwise.h"
 #include "backends/cpu/nn/conv_pixels.h"
+#include "backends/cpu/nn/conv_strided_depthwise.h"
 #include "backends/cpu/register.h"
 
 namespace rush::cpu {
@@ -38,9 +39,13 @@ struct ConvolutionLoop {
       return ChannelsLastDepthwise<T>(sizes, geometry.padding, input, straight.data_ptr<T>(), output, bias).run();
     }
     const Tensor rows = native::contiguous(input);
-    const PaddedVolumes<T> image(rows, geometry.padding, sizes.image_extent(input, geometry));
     RowMajorOutput result(output);
-    Convolution<T>(sizes, image, straight.data_ptr<T>(), result.tensor(), bias).run();
+    if (StridedTables::fit(sizes, geometry)) {
+      StridedDepthwise<T>(sizes, geometry.padding, rows, straight.data_ptr<T>(), result.tensor(), bias).run();
+    } else {
+      const PaddedVolumes<T> image(rows, geometry.padding, sizes.image_extent(input, geometry));
+      Convolution<T>(sizes, image, straight.data_ptr<T>(), result.tensor(), bias).run();
+    }
     result.store();
   }
 };
@@ -69,8 +74,9 @@ struct ConvolutionScratch {
                PixelImages<Math>::scratch(input, geometry.padding, s.image_extent(input, geometry));
       }
     }
-    return bytes_to_copy(weight) + bytes_to_copy(input) + bytes_to_copy(output) +
-           PaddedVolumes<T>::scratch(input, geometry.padding, s.image_extent(input, geometry)) +
+    const int64_t copies = bytes_to_copy(weight) + bytes_to_copy(input) + bytes_to_copy(output);
+    if (StridedTables::fit(s, geometry)) return copies;
+    return copies + PaddedVolumes<T>::scratch(input, geometry.padding, s.image_extent(input, geometry)) +
            s.groups * packed_rows_size<Math>(s.out_channels, s.depth()) *
                static_cast<int64_t>(sizeof(gemm_real_t<Math>));
   }

@@ -4,6 +4,7 @@
 #include "backends/cpu/nn/conv_forward.h"
 #include "backends/cpu/nn/conv_phases.h"
 #include "backends/cpu/nn/conv_pixels.h"
+#include "backends/cpu/nn/conv_strided_depthwise.h"
 #include "backends/cpu/register.h"
 #include "core/ops/nn/transposed_padding.h"
 
@@ -167,6 +168,73 @@ class ScatteredConvolution {
   Scratch<Real> packed_weight_;
 };
 
+// The same for depthwise convolutions, by Note [Tables of strided rows]: each tap adds to a run of a table.
+template <class T>
+class StridedDepthwiseGradient {
+ public:
+  using Math = gemm_math_t<T>;
+
+  // Row-major: input (N, groups, ...), which is written, output, weight (groups * out_channels, 1, kernel...).
+  StridedDepthwiseGradient(const ConvSizes& sizes, const Spatial& padding, const Tensor& input, const Tensor& output,
+                           const T* weight, const Tensor& bias)
+      : s_(sizes),
+        input_(input),
+        output_(output),
+        weight_(weight),
+        bias_(bias),
+        tables_(sizes, padding, input_.size[4], sizes.output[1]) {}
+
+  void run() const {
+    parallel_for(0, s_.batch * s_.groups, 1, [&](int64_t begin, int64_t end) {
+      const Scratch<Math> numbers(tables_.numbers()), lanes(tables_.lanes(s_.output[1]));
+      for (int64_t t = begin; t < end; ++t) {
+        for (int64_t z = 0; z < input_.size[2]; ++z) {
+          std::fill_n(numbers.data(), tables_.numbers(), Math(0));
+          const bool is_seen = z % s_.stride[0] == 0 && z / s_.stride[0] < s_.output[0];
+          if (is_seen) add_taps(t / s_.groups, t % s_.groups, z / s_.stride[0], numbers.data(), lanes.data());
+          store(t / s_.groups, t % s_.groups, z, numbers.data());
+        }
+      }
+    });
+  }
+
+ private:
+  void add_taps(int64_t n, int64_t group, int64_t z, Math* numbers, Math* lanes) const {
+    const int64_t count = tables_.lanes(s_.output[1]);
+    for (int64_t o = 0; o < s_.out_channels; ++o) {
+      const int64_t channel = group * s_.out_channels + o;
+      tables_.fill_lanes(output_, n, channel, z, 0, s_.output[1], lanes);
+      for (int64_t k = 0; k < s_.taps(); ++k) {
+        const auto factor = static_cast<Math>(weight_[channel * s_.taps() + k]);
+        const Math* __restrict from = lanes;
+        Math* __restrict to = numbers + tables_.taps[k];
+        for (int64_t l = 0; l < count; ++l) to[l] += factor * from[l];
+      }
+    }
+  }
+
+  // Rows that no output sees are not in the tables.
+  void store(int64_t n, int64_t group, int64_t z, const Math* numbers) const {
+    const Math bias = bias_.defined() ? static_cast<Math>(bias_.data_ptr<T>()[group * bias_.stride(0)]) : Math(0);
+    const int64_t width = input_.size[4];
+    for (int64_t y = 0; y < input_.size[3]; ++y) std::fill_n(input_.row(n, group, z, y), width, static_cast<T>(bias));
+    tables_.for_each_row(-tables_.before[1], input_.size[3], [&](int64_t y, int64_t even, int64_t odd) {
+      T* to = input_.row(n, group, z, y);
+      for (int64_t x = 0; x < width / 2; ++x) {
+        to[2 * x] = static_cast<T>(numbers[even + x] + bias);
+        to[2 * x + 1] = static_cast<T>(numbers[odd + x] + bias);
+      }
+      if (width % 2 == 1) to[width - 1] = static_cast<T>(numbers[even + width / 2] + bias);
+    });
+  }
+
+  const ConvSizes& s_;
+  Volumes<T> input_, output_;
+  const T* weight_;
+  const Tensor& bias_;
+  StridedTables tables_;
+};
+
 // Whether what a tap gives is rounded before it is added, as PyTorch's does then.
 template <class T>
 bool is_rounded(const Tensor& input, const Tensor& output, const Tensor& weight, const ConvGeometry& geometry) {
@@ -196,11 +264,15 @@ struct TransposeLoop {
       return convolve_back(sizes, input, output, straight.data_ptr<T>(), bias, geometry.padding);
     }
     const Tensor rows = native::contiguous(output);
-    const PaddedVolumes<T> source(rows, {}, sizes.output);
     const bool rounded = is_rounded<T>(input, output, weight, geometry);
     RowMajorOutput result(input);
-    ScatteredConvolution<T>(sizes, result.tensor(), source, straight.data_ptr<T>(), bias, geometry.padding)
-        .run(rounded);
+    const T* factors = straight.data_ptr<T>();
+    if (StridedTables::fit(sizes, geometry) && !rounded) {
+      StridedDepthwiseGradient<T>(sizes, geometry.padding, result.tensor(), rows, factors, bias).run();
+    } else {
+      const PaddedVolumes<T> source(rows, {}, sizes.output);
+      ScatteredConvolution<T>(sizes, result.tensor(), source, factors, bias, geometry.padding).run(rounded);
+    }
     result.store();
   }
 };
@@ -237,7 +309,7 @@ struct TransposeScratch {
       bytes += s.groups * s.out_channels * s.depth() * static_cast<int64_t>(sizeof(T)) +
                PaddedVolumes<T>::scratch(output, before, back.padded()) +
                back.groups * packed_rows_size<Math>(back.out_channels, back.depth()) * kReal;
-    } else {
+    } else if (!StridedTables::fit(s, geometry) || is_rounded<T>(input, output, weight, geometry)) {
       bytes += PaddedVolumes<T>::scratch(output, {}, s.output) +
                packed_rows_size<Math>(s.groups * s.depth(), s.out_channels) * kReal;
     }

@@ -3,12 +3,30 @@
 #include "backends/cpu/nn/conv_channels_last.h"
 #include "backends/cpu/nn/conv_image.h"
 #include "backends/cpu/nn/conv_pixels.h"
+#include "backends/cpu/nn/conv_strided_depthwise.h"
 #include "backends/cpu/nn/conv_volume.h"
 #include "backends/cpu/register.h"
 
 namespace rush::cpu {
 
 namespace {
+
+// The inner product, in four vectors of sums.
+template <class T, class Math = gemm_math_t<T>>
+Math product(const T* a, const T* b, int64_t n) {
+  constexpr int64_t chunk = 4 * kVectorBytes / sizeof(Math);
+  Math sums[chunk] = {};
+  int64_t i = 0;
+  for (; i + chunk <= n; i += chunk) {
+#pragma GCC unroll 4
+    for (int64_t l = 0; l < chunk; ++l) sums[l] += static_cast<Math>(a[i + l]) * static_cast<Math>(b[i + l]);
+  }
+  for (int64_t l = 0; i < n; ++i, ++l) sums[l] += static_cast<Math>(a[i]) * static_cast<Math>(b[i]);
+  for (int64_t half = chunk / 2; half > 0; half /= 2) {
+    for (int64_t l = 0; l < half; ++l) sums[l] += sums[l + half];
+  }
+  return sums[0];
+}
 
 // weight[o, k] = sum over images and pixels p of output[o, p] image[position(p) + tap(k)], for one group; or its
 // transpose, where that fills the tiles better.
@@ -73,27 +91,54 @@ class WeightGradient {
       }
     }
   }
-  // The inner product, in four vectors of sums.
-  static Math product(const T* a, const T* b, int64_t n) {
-    constexpr int64_t chunk = 4 * kVectorBytes / sizeof(Math);
-    Math sums[chunk] = {};
-    int64_t i = 0;
-    for (; i + chunk <= n; i += chunk) {
-#pragma GCC unroll 4
-      for (int64_t l = 0; l < chunk; ++l) sums[l] += static_cast<Math>(a[i + l]) * static_cast<Math>(b[i + l]);
-    }
-    for (int64_t l = 0; i < n; ++i, ++l) sums[l] += static_cast<Math>(a[i]) * static_cast<Math>(b[i]);
-    for (int64_t half = chunk / 2; half > 0; half /= 2) {
-      for (int64_t l = 0; l < half; ++l) sums[l] += sums[l + half];
-    }
-    return sums[0];
-  }
 
   const ConvSizes& s_;
   const PaddedVolumes<T>& image_;
   const PaddedVolumes<T>& output_;
   PixelLanes lanes_;
   Scratch<int64_t> taps_, positions_, channels_;
+};
+
+// The same by Note [Tables of strided rows].
+template <class T>
+class StridedDepthwiseWeightGradient {
+ public:
+  using Math = gemm_math_t<T>;
+
+  StridedDepthwiseWeightGradient(const ConvSizes& sizes, const Spatial& padding, const Tensor& input,
+                                 const Tensor& output)
+      : s_(sizes),
+        input_(input),
+        output_(output),
+        tables_(sizes, padding, input_.size[4], StridedTables::few_rows(sizes)) {}
+
+  static bool transposed() { return false; }
+
+  void add_images(int64_t group, int64_t begin, int64_t end, Math* sums) const {
+    const Scratch<T> numbers(tables_.numbers()), lanes(tables_.lanes(tables_.rows));
+    std::fill_n(sums, s_.out_channels * s_.taps(), Math(0));
+    for (int64_t n = begin; n < end; ++n) {
+      for (int64_t z = 0; z < s_.output[0]; ++z) {
+        for (int64_t y = 0; y < s_.output[1]; y += tables_.rows) {
+          tables_.fill(input_, n, group, z * s_.stride[0], y * s_.stride[1] - tables_.before[1], numbers.data());
+          add_products(n, group, z, y, numbers.data(), lanes.data(), sums);
+        }
+      }
+    }
+  }
+
+ private:
+  void add_products(int64_t n, int64_t group, int64_t z, int64_t y, const T* numbers, T* lanes, Math* sums) const {
+    const int64_t rows = std::min(tables_.rows, s_.output[1] - y);
+    for (int64_t o = 0; o < s_.out_channels; ++o) {
+      tables_.fill_lanes(output_, n, group * s_.out_channels + o, z, y, rows, lanes);
+      for (int64_t k = 0; k < s_.taps(); ++k) *sums++ += product(lanes, numbers + tables_.taps[k], tables_.lanes(rows));
+    }
+  }
+
+  const ConvSizes& s_;
+  Volumes<T> input_, output_;
+  StridedTables tables_;
 };
 
 // Each chunk of images has its own sum, and then these are added. They take at most 64 MB, and a chunk has far more
@@ -129,10 +174,17 @@ struct WeightLoop {
       }
     }
     const Tensor input_rows = native::contiguous(input), output_rows = native::contiguous(output);
+    if (StridedTables::fit(s, geometry)) {
+      const StridedDepthwiseWeightGradient<T> gradient(s, geometry.padding, input_rows, output_rows);
+      return add_up<T>(s, gradient, weight);
+    }
     const PaddedVolumes<T> image(input_rows, geometry.padding, extent);
     const PaddedVolumes<T> grad(output_rows, {}, output_extent(s, extent));
-    const WeightGradient<T> gradient(s, image, grad);
+    add_up<T>(s, WeightGradient<T>(s, image, grad), weight);
+  }
 
+  template <class T, class Gradient, class Math = gemm_math_t<T>>
+  static void add_up(const ConvSizes& s, const Gradient& gradient, const Tensor& weight) {
     const int64_t parts = chunks_of<Math>(s), size = s.out_channels * s.depth();
     const Scratch<Math> sums(s.groups * parts * size);
     parallel_for(0, s.groups * parts, 1, [&](int64_t begin, int64_t end) {
@@ -202,9 +254,12 @@ struct WeightScratch {
                PixelImages<Math>::scratch(input, geometry.padding, extent);
       }
     }
-    return bytes_to_copy(input) + bytes_to_copy(output) + PaddedVolumes<T>::scratch(input, geometry.padding, extent) +
-           PaddedVolumes<T>::scratch(output, {}, output_extent(s, extent)) +
-           s.groups * chunks_of<Math>(s) * s.out_channels * s.depth() * static_cast<int64_t>(sizeof(Math));
+    const int64_t bytes =
+        bytes_to_copy(input) + bytes_to_copy(output) +
+        s.groups * chunks_of<Math>(s) * s.out_channels * s.depth() * static_cast<int64_t>(sizeof(Math));
+    if (StridedTables::fit(s, geometry)) return bytes;
+    return bytes + PaddedVolumes<T>::scratch(input, geometry.padding, extent) +
+           PaddedVolumes<T>::scratch(output, {}, output_extent(s, extent));
   }
 };
 
