@@ -14,6 +14,7 @@ set(RUSH_JIT_HEADERS
   backends/functors/convert.h
   backends/functors/ctc.h
   backends/functors/distance.h
+  backends/functors/divisor.h
   backends/functors/histogram.h
   backends/functors/incomplete_gamma.h
   backends/functors/index.h

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/functors/divisor.h"
 #include "backends/functors/select.h"
 #include "core/complex_math.h"
 #include "core/integer.h"
@@ -237,28 +238,6 @@ struct LogAddExp2 {
   RUSH_HD T operator()(T a, T b) const {
     using std::abs, std::exp2, std::log1p;
     return select(a == b, a + T(1), select(a < b, b, a) + log1p(exp2(-abs(a - b))) * T(1.44269504088896341));
-  }
-};
-
-struct Gcd {
-  template <class T>
-  RUSH_HD T operator()(T a, T b) const {
-    while (b != 0) {
-      const T rest = Fmod()(a, b);
-      a = b;
-      b = rest;
-    }
-    return a < 0 ? wrap_sub(T(0), a) : a;
-  }
-};
-
-struct Lcm {
-  template <class T>
-  RUSH_HD T operator()(T a, T b) const {
-    const T divisor = Gcd()(a, b);
-    if (divisor == 0) return 0;
-    const T product = wrap_mul(DivTrunc<T>()(a, divisor), b);
-    return product < 0 ? wrap_sub(T(0), product) : product;
   }
 };
 

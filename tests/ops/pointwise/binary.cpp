@@ -249,6 +249,10 @@ TEST_CASE("binary: numbers that stand for a whole operand") {
 
 TEST_CASE("binary: divisors, neighbours, steps") {
   CHECK(values(gcd(tensor({12, -18, 0, 0}), tensor({18, 12, 5, 0}))) == Doubles{6, 6, 5, 0});
+  const Tensor lowest = full({1}, std::numeric_limits<int64_t>::min(), TensorOptions(kInt64));
+  CHECK(gcd(lowest, tensor({-48})).item<int64_t>() == 16);
+  CHECK(gcd(lowest, tensor({int64_t{3} << 50})).item<int64_t>() == int64_t{1} << 50);
+  CHECK(gcd(tensor({-128}).to(kInt8), tensor({96}).to(kInt8)).item<int64_t>() == 32);
   CHECK(values(lcm(tensor({4, -6, 0}), tensor({6, 4, 5}))) == Doubles{12, 12, 0});
   CHECK(values(nextafter(tensor({1.0}, kFloat64), tensor({2.0}, kFloat64)))[0] == std::nextafter(1.0, 2.0));
   // Numbers of 16 bits: 7 and 10 bits of fraction; the smallest, and infinity's neighbours.
