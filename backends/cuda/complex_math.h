@@ -150,7 +150,7 @@ struct Roots {
 template <class T>
 constexpr T kRightAngle = T(1.57079632679489661923);
 
-// Whether z^2 + 1 is z^2, but for what rounding takes.
+// Whether z^2 + 1 is z^2, except for what rounding takes.
 template <class T>
 __device__ bool is_large(const complex<T>& z) {
   return std::fmax(std::abs(z.real()), std::abs(z.imag())) > 1 / std::numeric_limits<T>::epsilon();
