@@ -29,7 +29,8 @@ Options layer_options(const Own& o) {
       .activation(o.activation())
       .layer_norm_eps(o.layer_norm_eps())
       .batch_first(o.batch_first())
-      .norm_first(o.norm_first());
+      .norm_first(o.norm_first())
+      .bias(o.bias());
 }
 
 }  // namespace
@@ -89,7 +90,7 @@ TransformerImpl::TransformerImpl(TransformerOptions options) : options(std::move
 
 void TransformerImpl::reset() {
   const auto& o = options;
-  const AnyModule norm(LayerNorm(LayerNormOptions({o.d_model()}).eps(o.layer_norm_eps())));
+  const AnyModule norm(LayerNorm(LayerNormOptions({o.d_model()}).eps(o.layer_norm_eps()).bias(o.bias())));
   // A module that the caller made is used as it is; a clone, which starts as a copy, takes one of its own.
   const auto custom = [](const AnyModule& given, const AnyModule& current) {
     return current.is_empty() ? given : given.clone();

@@ -15,22 +15,25 @@ Tensor activate(const detail::transformer_activation_t& activation, const Tensor
 
 template <class Options>
 MultiheadAttention attention(const Options& o) {
-  return MultiheadAttention(
-      MultiheadAttentionOptions(o.d_model(), o.nhead()).dropout(o.dropout()).batch_first(o.batch_first()));
+  return MultiheadAttention(MultiheadAttentionOptions(o.d_model(), o.nhead())
+                                .dropout(o.dropout())
+                                .bias(o.bias())
+                                .batch_first(o.batch_first()));
 }
 
 template <class Options>
 LayerNorm layer_norm(const Options& o) {
-  return LayerNorm(LayerNormOptions({o.d_model()}).eps(o.layer_norm_eps()));
+  return LayerNorm(LayerNormOptions({o.d_model()}).eps(o.layer_norm_eps()).bias(o.bias()));
 }
 
 // What the layers share: they are registered in PyTorch's order.
 template <class Layer>
 void register_feed_forward(Layer& layer) {
   const auto& o = layer.options;
-  layer.linear1 = layer.register_module("linear1", Linear(o.d_model(), o.dim_feedforward()));
+  const auto linear = [&](int64_t in, int64_t out) { return Linear(LinearOptions(in, out).bias(o.bias())); };
+  layer.linear1 = layer.register_module("linear1", linear(o.d_model(), o.dim_feedforward()));
   layer.dropout = layer.register_module("dropout", Dropout(o.dropout()));
-  layer.linear2 = layer.register_module("linear2", Linear(o.dim_feedforward(), o.d_model()));
+  layer.linear2 = layer.register_module("linear2", linear(o.dim_feedforward(), o.d_model()));
 }
 
 template <class Layer>

@@ -32,7 +32,8 @@ namespace detail {
 using transformer_activation_t = std::variant<enumtype::kReLU, enumtype::kGELU, std::function<Tensor(const Tensor&)>>;
 }  // namespace detail
 
-// What encoder and decoder layers' options have in common. norm_first, layer_norm_eps and batch_first are Python's.
+// What encoder and decoder layers' options have in common. layer_norm_eps, batch_first, norm_first and bias are
+// Python's.
 #define RUSH_TRANSFORMER_LAYER_OPTIONS(Name)                                  \
   Name(int64_t d_model, int64_t nhead) : d_model_(d_model), nhead_(nhead) {}  \
   using activation_t = detail::transformer_activation_t;                      \
@@ -44,7 +45,9 @@ using transformer_activation_t = std::variant<enumtype::kReLU, enumtype::kGELU, 
   RUSH_ARG(double, layer_norm_eps) = 1e-5;                                    \
   RUSH_ARG(bool, batch_first) = false;                                        \
   /* Normalise before attention and feed-forward instead of after the sum. */ \
-  RUSH_ARG(bool, norm_first) = false
+  RUSH_ARG(bool, norm_first) = false;                                         \
+  /* Of attention, linear maps and normalisations. */                         \
+  RUSH_ARG(bool, bias) = true
 
 /// d_model: the features E of the sequences. nhead: the heads of attention.
 struct TransformerEncoderLayerOptions {
@@ -82,6 +85,7 @@ struct TransformerOptions {
   RUSH_ARG(double, layer_norm_eps) = 1e-5;
   RUSH_ARG(bool, batch_first) = false;
   RUSH_ARG(bool, norm_first) = false;
+  RUSH_ARG(bool, bias) = true;
 };
 
 namespace functional {

@@ -79,6 +79,13 @@ const FixtureCases kAttentionFixtures = {
          return module.forward(in[0], in[1], {}, causal(), {}, padding(), {}, padding());
        });
      }},
+    {"Transformer without biases",
+     [](auto&) {
+       return Subject(Transformer(small(TransformerOptions(4, 2, 1, 1)).bias(false)),
+                      [](auto& module, const Outputs& in) {
+                        return module.forward(in[0], in[1], {}, causal(), {}, padding(), {}, padding());
+                      });
+     }},
 };
 
 TEST_CASE("attention and transformers have PyTorch's parameters, outputs and gradients") {

@@ -96,6 +96,12 @@ write(
             [real(3, 2, 4), real(3, 2, 4)],
             transform,
         ),
+        (
+            "Transformer without biases",
+            nn.Transformer(4, 2, num_encoder_layers=1, num_decoder_layers=1, bias=False, **SMALL),
+            [real(3, 2, 4), real(3, 2, 4)],
+            transform,
+        ),
     ],
     "attention.json",
 )
