@@ -32,7 +32,7 @@ void into(const Tensor& out, std::initializer_list<const Tensor*> inputs, Rest..
 }  // namespace
 
 void store_column_sums(const Tensor& sums, const Tensor& t) {
-  if (!sums.defined()) return;
+  if (!sums.defined() || sums.numel() == 0) return;
   const Tensor row = detail::make_view(sums, {1, sums.numel()}, {sums.numel(), 1}, sums.storage_offset());
   kernels::sum(t.device().type, row, t.view({-1, sums.numel()}), {0});
 }

@@ -1,5 +1,7 @@
 #include "core/ops/nn/linear.h"
 
+#include <array>
+
 #include "tests/ops/nn/nn_testing.h"
 
 namespace {
@@ -36,6 +38,17 @@ TEST_CASE("linear, bilinear: derivatives") {
                   {leaf({4, 2}), leaf({4, 3}, 1)});
   check_gradients([](const Tensors& t) { return Tensors{bilinear(t[0], t[1], t[2], t[3])}; },
                   {leaf({2, 3}), leaf({2, 2}, 1), leaf({4, 3, 2}, 2), leaf({4}, 3)});
+}
+
+TEST_CASE("linear: gradients where there are no outputs, no features or no rows") {
+  for (const auto [rows, in, out] : {std::array<int64_t, 3>{2, 4, 0}, {2, 0, 3}, {0, 4, 3}}) {
+    CAPTURE(out);
+    const Tensor x = leaf({rows, in}), w = leaf({out, in}, 1), b = leaf({out}, 2);
+    linear(x, w, b).sum().backward();
+    CHECK(equal(x.grad(), w.detach().sum(0).expand({rows, in})));
+    CHECK(equal(w.grad(), x.detach().sum(0).expand({out, in})));
+    CHECK(equal(b.grad(), full({out}, static_cast<double>(rows), x.options())));
+  }
 }
 
 TEST_CASE("bilinear: a form for each output") {
