@@ -25,8 +25,10 @@ FractionalGeometry checked_geometry(int64_t dims, const Tensor& self, IntArrayRe
   RUSH_CHECK_VALUE(samples.device() == self.device(), op, ": the input is on ", self.device(), ", random_samples on ",
                    samples.device());
   const int64_t batch = self.dim() == dims + 2 ? self.size(0) : 1, channels = self.size(-dims - 1);
-  RUSH_CHECK_VALUE(samples.sizes() == IntArrayRef({batch, channels, dims}), op, ": expected random_samples of shape ",
-                   DimVector{batch, channels, dims}, ", got ", samples.sizes());
+  RUSH_CHECK_VALUE(
+      samples.dim() == 3 && samples.size(0) >= batch && samples.size(1) == channels && samples.size(2) == dims, op,
+      ": expected random_samples of shape ", DimVector{batch, channels, dims}, ", or for a larger batch, got ",
+      samples.sizes());
   const auto entry = [&](IntArrayRef list, int64_t d, const char* name) {
     RUSH_CHECK_VALUE(list.size() == 1 || static_cast<int64_t>(list.size()) == dims, op, ": ", name,
                      " must have one number or ", dims, ", got ", list);

@@ -49,6 +49,8 @@ TEST_CASE("fractional_max_pool2d: the largest of each window, and its place") {
   }
   const auto [one, place] = fractional_max_pool2d(x[0], {KH, KW}, {OH, OW}, u.narrow(0, 0, 1));
   CHECK(values(one) == Doubles(largest.begin(), largest.begin() + 36));
+  // Samples for a larger batch: the first ones are taken.
+  CHECK(equal(std::get<0>(fractional_max_pool2d(x[0], {KH, KW}, {OH, OW}, u)), one));
   // A volume of one slice is an image; its samples come in the order of its dimensions.
   const Tensor turned = stack({zeros({2, 3}, kFloat64), u.select(2, 1), u.select(2, 0)}, 2);
   CHECK(values(std::get<0>(fractional_max_pool3d(x.unsqueeze(2), {1, KH, KW}, {1, OH, OW}, turned))) == largest);
