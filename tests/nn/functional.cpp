@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "rushlight.h"
+#include "tests/warnings.h"
 
 namespace {
 
@@ -34,7 +35,21 @@ TEST_CASE("dropout2d drops whole channels") {
   const Tensor per_channel = y.sum(IntArrayRef({2, 3}));  // 0, or 6 elements of 2
   CHECK((per_channel.eq(0) + per_channel.eq(12)).all().item<bool>());
   CHECK(per_channel.eq(0).sum().item<int64_t>() == doctest::Approx(300).epsilon(0.2));
-  CHECK_THROWS_AS(F::dropout2d(ones({2, 2})), ValueError);
+}
+
+// As PyTorch takes them: 2d has a row of elements for a channel, 3d a vector of them for one without a batch.
+TEST_CASE("dropout2d and dropout3d warn of inputs of other dimensions, and dropout1d refuses them") {
+  manual_seed(1);
+  const rush::testing::Warnings warnings;
+  const auto is_whole = [](const Tensor& sums, double size) { return (sums.eq(0) + sums.eq(2 * size)).all(); };
+  const Tensor x = ones({8, 30, 5}), elements = F::dropout2d(ones({30, 30}));
+  CHECK(is_whole(elements, 1).item<bool>());
+  CHECK(warnings.last().find("dropout2d: an input of 3 or 4 dimensions") == 0);
+  const Tensor y = F::dropout3d(x);
+  CHECK(warnings.last().find("dropout3d: an input of 4 or 5 dimensions") == 0);
+  CHECK(is_whole(y.sum(IntArrayRef({1, 2})), 150).item<bool>());
+  CHECK(y.eq(0).any().item<bool>());
+  CHECK_THROWS_AS(F::dropout1d(ones({2, 2, 2, 2})), ValueError);
 }
 
 TEST_CASE("in-place activations write their input") {
