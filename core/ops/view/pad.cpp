@@ -1,6 +1,7 @@
 #include "core/ops/view/pad.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/ops/basic.h"
 #include "core/ops/register.h"
@@ -10,15 +11,17 @@ namespace rush {
 
 namespace native {
 
-// The sizes after padding. Throws ValueError when `pad` has the wrong length or cuts more than there is.
-static DimVector padded_sizes(const char* op, IntArrayRef sizes, IntArrayRef pad) {
+// The sizes after padding. Throws ValueError when `pad` has the wrong length or cuts more than there is, unless the
+// other end is padded first.
+static DimVector padded_sizes(const char* op, IntArrayRef sizes, IntArrayRef pad, bool pads_first = false) {
   RUSH_CHECK_VALUE(pad.size() % 2 == 0, op, ": the padding must come in pairs, got ", pad);
   RUSH_CHECK_VALUE(pad.size() <= 2 * sizes.size(), op, ": padding ", pad, " is for more dimensions than sizes ", sizes,
                    " has");
   DimVector padded(sizes);
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     int64_t& size = padded[sizes.size() - 1 - i];
-    const bool cuts_too_much = pad[2 * i] < -size || pad[2 * i + 1] < -size;
+    const int64_t most = pads_first ? std::numeric_limits<int64_t>::max() / 2 : size;
+    const bool cuts_too_much = pad[2 * i] < -most || pad[2 * i + 1] < -most;
     if (!cuts_too_much) size = add_sizes(op, add_sizes(op, size, pad[2 * i]), pad[2 * i + 1]);
     RUSH_CHECK_VALUE(!cuts_too_much && size >= 0, op, ": padding ", pad, " leaves nothing of sizes ", sizes);
   }
@@ -57,7 +60,7 @@ static DimVector check_border_pad(const BorderPad& kind, const Tensor& self, Int
                    " numbers of padding, got ", pad);
   RUSH_CHECK_VALUE(self.dim() == kind.dims + 1 || self.dim() == kind.dims + 2, kind.op, ": expected ", kind.dims + 1,
                    " or ", kind.dims + 2, " dimensions, got sizes ", self.sizes());
-  const DimVector sizes = padded_sizes(kind.op, self.sizes(), pad);
+  const DimVector sizes = padded_sizes(kind.op, self.sizes(), pad, kind.mode == PadMode::Replicate);
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     const int64_t size = self.sizes()[self.sizes().size() - 1 - i], padded = sizes[sizes.size() - 1 - i];
     RUSH_CHECK_VALUE(size > 0 && padded > 0, kind.op, ": padding ", pad, " of sizes ", self.sizes(),

@@ -51,6 +51,9 @@ TEST_CASE("pad: one and three dimensions, negative padding, dtypes, layouts") {
   CHECK(values(pad(row, {1, 2})) == Doubles{0, 0, 1, 2, 3, 0, 0});
   CHECK(values(pad(row, {-1, 1}, "reflect")) == Doubles{1, 2, 3, 2});
   CHECK(values(pad(row, {3, -2}, "replicate")) == Doubles{0, 0, 0, 0, 1});
+  // One end may be cut by more than the size, where the other one is padded.
+  CHECK(values(pad(row, {6, -5}, "replicate")) == Doubles{0, 0, 0, 0, 0});
+  CHECK(values(pad(row, {-5, 3}, "replicate")) == Doubles{3, 3});
   CHECK(values(pad(row, {-1, 2}, "circular")) == Doubles{1, 2, 3, 1, 2});
   CHECK(values(pad(row, {-3, 2}, "constant", 9.0)) == Doubles{3, 9, 9});
   CHECK_THROWS_AS(pad(row, {4, -6}, "constant"), ValueError);  // as in PyTorch: it cuts off more than there is
@@ -87,6 +90,8 @@ TEST_CASE("pad: what does not fit is a typed error") {
   CHECK_THROWS_AS(pad(x, {INT64_MAX, 1}), ValueError);
   CHECK_THROWS_AS(pad(x, {-9, 10}), ValueError);
   CHECK_THROWS_AS(pad(x, {INT64_MIN, INT64_MAX}, "circular"), ValueError);
+  CHECK_THROWS_AS(pad(x, {INT64_MIN, INT64_MAX}, "replicate"), ValueError);
+  CHECK_THROWS_AS(pad(x, {-4, 1}, "replicate"), ValueError);
   CHECK(pad(zeros({0, 2}), {int64_t{1} << 32, 2, 0, 0}).sizes() == IntArrayRef({0, (int64_t{1} << 32) + 4}));
   CHECK_THROWS_AS(pad(x, {1, 1}, "mirror"), ValueError);
   CHECK_THROWS_AS(pad(x, {3, 0}, "reflect"), ValueError);
@@ -110,6 +115,7 @@ TEST_CASE("derivatives of pad") {
       {"reflect", {1, 2, 2, 2}, {1, 1, 0, 1, 1, 0}},
       {"replicate", {2, 3}, {4, 1}},
       {"replicate", {1, 2, 2}, {1, 2, -1, 3}},
+      {"replicate", {1, 2, 3}, {4, -3, -4, 3}},
       {"replicate", {1, 2, 1, 2}, {1, 1, 0, 1, 1, 0}},
       {"circular", {2, 3}, {2, 3}},
       {"circular", {1, 3, 2}, {1, 0, -1, 2}},
