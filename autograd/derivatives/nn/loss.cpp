@@ -162,7 +162,11 @@ struct CrossEntropyBackward final : Node {
     }
     const Tensor a = class_shares(x.detach(), y, w);
     Tensor scale = g[0].to(x.scalar_type());
-    if (reduction == Reduction::Mean) scale = scale / total_weight.get().detach();
+    if (reduction == Reduction::Mean) {
+      // The mean over no target is NaN, and has the gradient 0.
+      const Tensor all_ignored = y.eq(ignore_index).all();
+      scale = scale / total_weight.get().detach().masked_fill(all_ignored, 1);
+    }
     if (reduction == Reduction::None && x.dim() > 1) scale = scale.unsqueeze(-1);
     return {scale * (softmax(x, -1) * a.sum(-1, true) - a)};
   }

@@ -99,6 +99,15 @@ TEST_CASE("cross_entropy_loss: many classes, large scores, nothing to count") {
   CHECK(cross_entropy_loss(zeros({0, 3}), zeros({0}, kInt64), {}, Reduction::Sum).item<double>() == 0);
 }
 
+TEST_CASE("cross_entropy_loss: where all targets are ignored, first and second derivatives are 0") {
+  for (const double smoothing : {0.0, 0.2}) {
+    const Tensor x = leaf({2, 3}), loss = cross_entropy_loss(x, tensor({1, 1}), {}, Reduction::Mean, 1, smoothing);
+    const Tensor first = autograd::grad({loss}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true)[0];
+    CHECK(equal(first.detach(), zeros({2, 3}, kFloat64)));
+    CHECK(equal(autograd::grad({first.sum()}, {x})[0], zeros({2, 3}, kFloat64)));
+  }
+}
+
 TEST_CASE("cross_entropy_loss: targets of probabilities") {
   const Tensor x = leaf({2, 3, 2}).detach(), w = tensor({0.5, 2., 1.25}).to(kFloat64);
   const Tensor one_hot = zeros({2, 3, 2}, kFloat64), y = tensor({0, 2, 1, 1}).view({2, 2});
