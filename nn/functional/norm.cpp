@@ -9,9 +9,15 @@
 
 namespace rush::nn::functional {
 
+static int64_t values_per_channel(const Tensor& input) {
+  DimVector sizes(input.sizes());
+  sizes[1] = 1;
+  return checked_numel(sizes);
+}
+
 static void check_batch_norm_input(const char* op, const Tensor& input, bool training) {
   RUSH_CHECK_VALUE(input.dim() >= 2, op, ": expected an input of at least 2 dimensions, got shape ", input.sizes());
-  RUSH_CHECK_VALUE(!training || input.numel() != input.size(1), op,
+  RUSH_CHECK_VALUE(!training || values_per_channel(input) != 1, op,
                    ": Expected more than 1 value per channel when training, got input size ", bracketed(input.sizes()));
 }
 

@@ -99,6 +99,7 @@ TEST_CASE("embedding checks its padding, batch_norm its batch") {
   CHECK_THROWS_AS(F::batch_norm(ones({1, 2}), {}, {}, F::BatchNormFuncOptions().training(true)), ValueError);
   CHECK_THROWS_AS(F::batch_norm_relu(ones({1, 2}), {}, {}, {}, F::BatchNormFuncOptions().training(true)), ValueError);
   CHECK_THROWS_AS(F::batch_norm(ones(2), {}, {}), ValueError);
+  CHECK(F::batch_norm(ones({1, 0, 2}), {}, {}, F::BatchNormFuncOptions().training(true)).numel() == 0);
   CHECK_THROWS_AS(F::cross_entropy(ones({2, 3}), tensor({0, 5})), Error);
 }
 
