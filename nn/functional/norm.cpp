@@ -9,17 +9,21 @@
 
 namespace rush::nn::functional {
 
-static int64_t values_per_channel(const Tensor& input) {
+namespace {
+
+int64_t values_per_channel(const Tensor& input) {
   DimVector sizes(input.sizes());
   sizes[1] = 1;
   return checked_numel(sizes);
 }
 
-static void check_batch_norm_input(const char* op, const Tensor& input, bool training) {
+void check_batch_norm_input(const char* op, const Tensor& input, bool training) {
   RUSH_CHECK_VALUE(input.dim() >= 2, op, ": expected an input of at least 2 dimensions, got shape ", input.sizes());
   RUSH_CHECK_VALUE(!training || values_per_channel(input) != 1, op,
                    ": Expected more than 1 value per channel when training, got input size ", bracketed(input.sizes()));
 }
+
+}  // namespace
 
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const BatchNormFuncOptions& o) {
@@ -51,7 +55,7 @@ Tensor group_norm(const Tensor& input, const GroupNormFuncOptions& o) {
 Tensor instance_norm(const Tensor& input, const InstanceNormFuncOptions& o) {
   RUSH_CHECK_VALUE(input.dim() >= 3, "instance_norm: expected an input of at least 3 dimensions, got shape ",
                    input.sizes());
-  RUSH_CHECK_VALUE(!o.use_input_stats() || input.numel() != input.size(0) * input.size(1),
+  RUSH_CHECK_VALUE(!o.use_input_stats() || checked_numel(input.sizes().slice(2)) != 1,
                    "instance_norm: Expected more than 1 spatial element when training, got input size ",
                    bracketed(input.sizes()));
   return rush::instance_norm(input, optional_tensor(o.weight()), optional_tensor(o.bias()),

@@ -94,12 +94,14 @@ TEST_CASE("normalize, one_hot, bilinear") {
   CHECK(F::bilinear(ones({5, 2}), ones({5, 3}), ones({4, 2, 3}))[0][0].item<double>() == 6);
 }
 
-TEST_CASE("embedding checks its padding, batch_norm its batch") {
+TEST_CASE("embedding checks its padding, batch_norm and instance_norm their batch") {
   CHECK_THROWS_AS(F::embedding(tensor({0}), ones({2, 2}), F::EmbeddingFuncOptions().padding_idx(2)), ValueError);
   CHECK_THROWS_AS(F::batch_norm(ones({1, 2}), {}, {}, F::BatchNormFuncOptions().training(true)), ValueError);
   CHECK_THROWS_AS(F::batch_norm_relu(ones({1, 2}), {}, {}, {}, F::BatchNormFuncOptions().training(true)), ValueError);
   CHECK_THROWS_AS(F::batch_norm(ones(2), {}, {}), ValueError);
   CHECK(F::batch_norm(ones({1, 0, 2}), {}, {}, F::BatchNormFuncOptions().training(true)).numel() == 0);
+  CHECK_THROWS_AS(F::instance_norm(ones({2, 3, 1, 1})), ValueError);
+  CHECK(F::instance_norm(ones({0, 3, 4, 4})).sizes() == IntArrayRef({0, 3, 4, 4}));
   CHECK_THROWS_AS(F::cross_entropy(ones({2, 3}), tensor({0, 5})), Error);
 }
 
