@@ -126,7 +126,7 @@ struct EluBackwardBackward final : Node {
     if (needs(0)) grads[0] = slope(g[0]);
     if (needs(1)) {
       const Tensor both = g[0] * grad.get() * input_scale;
-      grads[1] = where(x > 0, 0, is_result ? both : slope(both));
+      grads[1] = where(x < 0, is_result ? both : slope(both), 0);
     }
     return grads;
   }

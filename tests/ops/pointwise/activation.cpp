@@ -96,6 +96,15 @@ TEST_CASE("activation: derivatives, twice") {
   }
 }
 
+TEST_CASE("activation: the second derivative of elu at 0 is 0, as on its right") {
+  const Tensor x = tensor({-1., 0., 1.}).to(kFloat64).requires_grad_();
+  const Tensor first = autograd::grad({elu(x).sum()}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true)[0];
+  const Doubles second = values(autograd::grad({first.sum()}, {x})[0]);
+  CHECK(second[0] == doctest::Approx(std::exp(-1.)));
+  CHECK(second[1] == 0);
+  CHECK(second[2] == 0);
+}
+
 TEST_CASE("activation: derivatives of complex numbers, twice") {
   for (Tensor (*fn)(const Tensor&) : {&rush::tanh, &rush::sigmoid, &rush::silu}) {
     check_gradients([=](const Tensors& in) { return Tensors{fn(in[0])}; }, {complex_leaf({5})});
