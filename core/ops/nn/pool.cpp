@@ -96,14 +96,19 @@ PoolAxis adaptive_axis(const char* op, int64_t input, int64_t output) {
   return a;
 }
 
+// Whether there may be no channels: PyTorch's adaptive averages allow it, its other poolings do not.
+enum class EmptyChannels { Refused, Allowed };
+
 // `axis(size, d)` gives the windows along the d-th of the last `dims` dimensions.
 template <class Axis>
-Pooling prepare(const char* op, const Tensor& self, int dims, const Axis& axis) {
+Pooling prepare(const char* op, const Tensor& self, int dims, EmptyChannels empty_channels, const Axis& axis) {
   const int64_t rank = self.dim();
   RUSH_CHECK_VALUE(rank == dims + 1 || rank == dims + 2, op, ": expected a tensor of ", dims + 1, " or ", dims + 2,
                    " dimensions, got shape ", self.sizes());
-  for (int64_t d = rank - dims - 1; d < rank; ++d) {
-    RUSH_CHECK_VALUE(self.sizes()[d] > 0, op, ": only the batch may have size 0, got shape ", self.sizes());
+  const bool any = empty_channels == EmptyChannels::Allowed;
+  for (int64_t d = any ? rank - dims : rank - dims - 1; d < rank; ++d) {
+    RUSH_CHECK_VALUE(self.sizes()[d] > 0, op, ": only the batch", any ? " and the channels" : "",
+                     " may have size 0, got shape ", self.sizes());
   }
   Pooling p;
   const auto wanted = dims == 2 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
@@ -124,20 +129,23 @@ Pooling prepare(const char* op, const Tensor& self, int dims, const Axis& axis) 
 }
 
 Pooling prepare_windows(const char* op, const Tensor& self, int dims, const Window& window) {
-  return prepare(op, self, dims, [&](int64_t size, int d) { return window_axis(op, size, window, dims, d); });
+  return prepare(op, self, dims, EmptyChannels::Refused,
+                 [&](int64_t size, int d) { return window_axis(op, size, window, dims, d); });
 }
 
-Pooling prepare_adaptive(const char* op, const Tensor& self, int dims, IntArrayRef sizes) {
-  return prepare(op, self, dims, [&](int64_t size, int d) {
+Pooling prepare_adaptive(const char* op, const Tensor& self, int dims, IntArrayRef sizes,
+                         EmptyChannels empty_channels) {
+  return prepare(op, self, dims, empty_channels, [&](int64_t size, int d) {
     return adaptive_axis(op, size, entry(sizes, dims, d, op, "output_size"));
   });
 }
 
 // Of an adaptive pooling whose gradient is `grad`.
-Pooling prepare_adaptive_backward(const char* op, const Tensor& grad, const Tensor& self, int dims) {
+Pooling prepare_adaptive_backward(const char* op, const Tensor& grad, const Tensor& self, int dims,
+                                  EmptyChannels empty_channels) {
   RUSH_CHECK_VALUE(grad.dim() == self.dim() && grad.dim() > dims, op, ": grad_output has shape ", grad.sizes(),
                    ", the input ", self.sizes());
-  return prepare_adaptive(op, self, dims, grad.sizes().slice(static_cast<size_t>(grad.dim() - dims)));
+  return prepare_adaptive(op, self, dims, grad.sizes().slice(static_cast<size_t>(grad.dim() - dims)), empty_channels);
 }
 
 PoolResult run_max_pool(const Pooling& p) {
@@ -217,13 +225,13 @@ static Tensor max_pool_backward(const Tensor& grad, const Tensor& self, IntArray
 
 template <int dims>
 static PoolResult adaptive_max_pool(const Tensor& self, IntArrayRef output_size) {
-  const Pooling p = prepare_adaptive(kAdaptiveMax[dims], self, dims, output_size);
+  const Pooling p = prepare_adaptive(kAdaptiveMax[dims], self, dims, output_size, EmptyChannels::Refused);
   return run_max_pool(p);
 }
 
 template <int dims>
 static Tensor adaptive_max_pool_backward(const Tensor& grad, const Tensor& self, const Tensor& indices) {
-  const Pooling p = prepare_adaptive_backward(kAdaptiveMax[dims], grad, self, dims);
+  const Pooling p = prepare_adaptive_backward(kAdaptiveMax[dims], grad, self, dims, EmptyChannels::Refused);
   return run_max_pool_backward(kAdaptiveMax[dims], p, grad, indices);
 }
 
@@ -245,12 +253,12 @@ static Tensor avg_pool_backward(const Tensor& grad, const Tensor& self, IntArray
 
 template <int dims>
 static Tensor adaptive_avg_pool(const Tensor& self, IntArrayRef output_size) {
-  return run_avg_pool(prepare_adaptive(kAdaptiveAvg[dims], self, dims, output_size), {});
+  return run_avg_pool(prepare_adaptive(kAdaptiveAvg[dims], self, dims, output_size, EmptyChannels::Allowed), {});
 }
 
 template <int dims>
 static Tensor adaptive_avg_pool_backward(const Tensor& grad, const Tensor& self) {
-  const Pooling p = prepare_adaptive_backward(kAdaptiveAvg[dims], grad, self, dims);
+  const Pooling p = prepare_adaptive_backward(kAdaptiveAvg[dims], grad, self, dims, EmptyChannels::Allowed);
   return run_avg_pool_backward(kAdaptiveAvg[dims], p, grad, {});
 }
 

@@ -258,6 +258,12 @@ TEST_CASE("adaptive pooling: windows from floor(o in / out) to ceil((o + 1) in /
   CHECK(values(adaptive_avg_pool2d(counting({1, 2, 3}).to(kInt64), 1)) == Doubles{2});
   CHECK(std::get<0>(adaptive_max_pool3d(scrambled({3, 4, 5, 6}), 2)).sizes() == IntArrayRef({3, 2, 2, 2}));
   CHECK(adaptive_avg_pool2d(zeros({0, 3, 4, 4}), 2).sizes() == IntArrayRef({0, 3, 2, 2}));
+  const Tensor nothing = zeros({2, 0, 4}).requires_grad_();
+  const Tensor means = adaptive_avg_pool1d(nothing, 3);
+  CHECK(means.sizes() == IntArrayRef({2, 0, 3}));
+  means.sum().backward();
+  CHECK(nothing.grad().sizes() == nothing.sizes());
+  CHECK_THROWS_AS(adaptive_max_pool1d(nothing, 3), ValueError);
   CHECK(adaptive_avg_pool2d(zeros({1, 3, 4, 4}), {0, 2}).sizes() == IntArrayRef({1, 3, 0, 2}));
 }
 
