@@ -110,6 +110,7 @@ struct Unscaled {
 // exp(x) K_v(x), the integral of exp(-x (cosh t - 1)) cosh(v t) over t > 0 (DLMF 10.32.9), by the trapezoidal rule. Its
 // error is exp(-pi^2 / step), and exp(-2 pi^2 / (x step^2)) where x is large: below 1e-17.
 RUSH_HD inline double scaled_k(double v, double x) {
+  if (x > 1e8) return std::sqrt(kPi / (2 * x)) * (1 + (4 * v * v - 1) / (8 * x));  // DLMF 10.40.2; steps would vanish
   const double step = x < 4 ? 0.25 : 0.5 / std::sqrt(x);
   const double power_step = std::exp(step / 2), other_step = std::exp(v * step);
   double power = 1, other = 1;  // exp(t / 2) and exp(v t)
@@ -126,9 +127,9 @@ RUSH_HD inline double scaled_k(double v, double x) {
 // and psi(k + n + 1), less log(x / 2). DLMF 10.31.1 and 10.31.2.
 template <int n>
 RUSH_HD double k_series(double x) {
-  constexpr double kEulerGamma = 0.57721566490153286061;
+  constexpr double kEulerGamma = 0.57721566490153286061, kLog2 = 0.69314718055994530942;
   const double z = x * x / 4;
-  double factor = n / 2. - kEulerGamma - std::log(x / 2), term = 1, sum = factor;
+  double factor = n / 2. - kEulerGamma - std::log(x) + kLog2, term = 1, sum = factor;  // x / 2 may be 0
   for (double k = 1; term > 1e-18; k += 1) {
     const double inverse = 1 / (k * (k + n));
     factor += (k + n / 2.) * inverse;

@@ -113,6 +113,14 @@ TEST_CASE("special: Bessel functions at 0 and infinity, and derivatives at 0") {
   CHECK(slope(i0(zero)) == 0);
   CHECK(slope(special_i1(zero)) == 0.5);
   CHECK(slope(special_i1e(zero)) == 0.5);
+  // Of huge numbers exp(x) K(x) is sqrt(pi / (2 x)); half of the least number is 0, and has no logarithm.
+  const Tensor extremes = tensor({1e31, 1e300, 5e-324}, kFloat64);
+  const Doubles scaled = values(ops::special_scaled_modified_bessel_k1(extremes)),
+                plain = values(ops::special_modified_bessel_k0(extremes));
+  CHECK(scaled[0] == doctest::Approx(std::sqrt(std::acos(0.0) / 1e31)));
+  CHECK(scaled[1] == doctest::Approx(std::sqrt(std::acos(0.0) / 1e300)));
+  CHECK(plain[1] == 0);
+  CHECK(plain[2] == doctest::Approx(744.556));
   // exp(x) alone overflows here; the result does not.
   CHECK(values(i0(tensor({713.0}, kFloat64)))[0] < kInf);
   CHECK(values(i0(tensor({89.5f})))[0] < kInf);
