@@ -36,11 +36,8 @@ struct Digamma {
 // corrections B_2j / (2j)! s (s+1) ... (s + 2j - 2) (q + 10)^-(s + 2j - 1). Infinite at s = 1 and at the poles, NaN
 // where s < 1 or a power of a negative number is not real.
 struct Zeta {
-  RUSH_HD static double of(double s, double q) {
-    if (s == 1) return kInfinity;
-    if (s < 1 || (q < 0 && q != std::floor(q) && s != std::floor(s))) return kNotANumber;
-    if (q <= 0 && q == std::floor(q)) return kInfinity;
-    if (q > 0 && std::isinf(q)) return s != s ? s : 0;
+  // For a q above 0.
+  RUSH_HD static double of_positive(double s, double q) {
     double sum = 0, term = 0;
     for (int k = 0; k < 10 || q < 10; ++k, q += 1) {
       sum += term = std::pow(q, -s);
@@ -67,6 +64,18 @@ struct Zeta {
     }
     return sum;
   }
+
+  RUSH_HD static double of(double s, double q) {
+    if (s == 1) return kInfinity;
+    if (s < 1 || (q < 0 && q != std::floor(q) && s != std::floor(s))) return kNotANumber;
+    if (q <= 0 && q == std::floor(q)) return kInfinity;
+    if (q > 0 && std::isinf(q)) return s != s ? s : 0;
+    if (q > 0 || q != q) return of_positive(s, q);
+    // The terms below 0 are those of two sums above it, whose signs s, an integer, decides.
+    const double above = q - std::floor(q), below = of_positive(s, 1 - above) - of_positive(s, 1 - q);
+    return of_positive(s, above) + (std::fmod(s, 2) == 0 ? below : -below);
+  }
+
   template <class T>
   RUSH_HD T operator()(T s, T q) const {
     return static_cast<T>(of(static_cast<double>(s), static_cast<double>(q)));

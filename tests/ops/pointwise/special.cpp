@@ -247,6 +247,10 @@ TEST_CASE("special: the Hurwitz zeta function") {
   CHECK(whole[0] == doctest::Approx(pi * pi / 6).epsilon(1e-15));
   CHECK(whole[1] == doctest::Approx(std::pow(pi, 4) / 90).epsilon(1e-15));
   CHECK(whole[2] == doctest::Approx(std::pow(pi, 6) / 945).epsilon(1e-15));
+  // Far below 0 nothing is counted up: pi^2 / sin^2(pi / 2) for the squares of all halves.
+  const Tensor far_below = tensor({-1e12 - 0.5}, kFloat64);
+  CHECK(values(special_zeta(full({1}, 2, kFloat64), far_below))[0] == doctest::Approx(std::pow(std::acos(-1.0), 2)));
+  CHECK(std::abs(values(special_zeta(full({1}, 3, kFloat64), far_below))[0]) < 1e-12);
   // zeta(s, q) - zeta(s, q + 1) = q^-s.
   const Tensor s = between(50, 1.1, 60), q = between(50, 0.2, 30);
   const Tensor difference = special_zeta(s, q) - special_zeta(s, q + 1), want = q.pow(-s);
