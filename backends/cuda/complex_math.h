@@ -8,7 +8,7 @@
 
 #include "core/complex.h"
 
-// Calls of these name their namespace, as core's of the same names are found by their argument.
+// Calls among these functions name the namespace, since core has functions of the same names for the same arguments.
 namespace rush::device_code {
 
 // i z and z / i.
