@@ -231,7 +231,7 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& unsqueeze_(int64_t dim) const;
   const Tensor& as_strided_(IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset = std::nullopt) const;
 
-  // ---- indexing (core/indexing.h): Python's x[...]; views, except where an index is a tensor ----
+  // ---- indexing (core/ops/index/indexing.h): Python's x[...]; views, except where an index is a tensor ----
   Tensor operator[](int64_t index) const { return select(0, index); }
   Tensor operator[](const Tensor& index) const;
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;

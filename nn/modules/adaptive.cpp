@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "core/indexing.h"
 #include "core/ops/basic.h"
+#include "core/ops/index/indexing.h"
 #include "nn/functional/activation.h"
 #include "nn/module_text.h"
 

@@ -1,4 +1,4 @@
-#include "core/indexing.h"
+#include "core/ops/index/indexing.h"
 
 #include "core/ops/basic.h"
 #include "core/ops/index/index.h"
