@@ -90,7 +90,9 @@ Tensor make_view_as(const Tensor& base, ScalarType dtype, IntArrayRef sizes, Int
   auto view = make_intrusive<TensorImpl>(source->storage(), dtype, source->device());
   view->set_inference(source->is_inference());
   view->set_geometry(sizes, strides, storage_offset);
-  if (!dispatch_state.grad_mode) {
+  if (source->is_inference()) {
+    // Nothing is recorded of it.
+  } else if (!dispatch_state.grad_mode) {
     // So that a recorded call that writes the view is refused: the base's history would not know of it.
     view->set_view(nullptr, ViewOrigin::NoGrad);
     view->set_requires_autograd(source->keys().has(DispatchKey::Autograd));
@@ -124,7 +126,7 @@ Storage new_storage(int64_t elements, ScalarType dtype, Device device) {
 }  // namespace
 
 Tensor empty_contiguous(IntArrayRef sizes, ScalarType dtype, Device device) {
-  if (device.is_accelerator()) device = concrete_device(device);
+  device = device.is_accelerator() ? concrete_device(device) : Device(device.type);  // "cpu:0" is the CPU
   auto impl = make_intrusive<TensorImpl>(new_storage(checked_numel(sizes), dtype, device), dtype, device);
   impl->set_contiguous(sizes);
   return Tensor(std::move(impl));
@@ -137,7 +139,7 @@ Tensor empty_format(IntArrayRef sizes, ScalarType dtype, Device device, MemoryFo
 
 Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
   checked_numel(sizes);
-  if (device.is_accelerator()) device = concrete_device(device);
+  device = device.is_accelerator() ? concrete_device(device) : Device(device.type);  // "cpu:0" is the CPU
   auto impl = make_intrusive<TensorImpl>(new_storage(storage_extent(sizes, strides, 0), dtype, device), dtype, device);
   impl->set_geometry(sizes, strides, 0);
   return Tensor(std::move(impl));

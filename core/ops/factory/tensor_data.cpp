@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "core/ops/factory/factories.h"
+#include "core/ops/pointwise/complex.h"
+#include "core/ops/reduce/reduce.h"
 
 namespace rush {
 
@@ -78,7 +80,11 @@ Tensor tensor(const TensorData& data, const TensorOptions& options) {
                              : rush::is_floating_point(type) ? get_default_dtype()
                              : rush::is_complex(type)        ? to_complex(get_default_dtype())
                                                              : type;
-  return detail::finish_factory(values.to(options.device(), options.dtype_opt().value_or(natural)), options);
+  const ScalarType dtype = options.dtype_opt().value_or(natural);
+  const bool drops_imaginary = rush::is_complex(type) && !rush::is_complex(dtype) && dtype != kBool;
+  RUSH_CHECK_TYPE(!drops_imaginary || !rush::imag(values).any().item<bool>(),
+                  "tensor: complex numbers cannot be converted to ", dtype, "; take their real parts");
+  return detail::finish_factory(values.to(options.device(), dtype), options);
 }
 
 }  // namespace rush

@@ -162,10 +162,14 @@ Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
 
 Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy,
                   std::optional<MemoryFormat> memory_format) const {
+  RUSH_CHECK_VALUE(!options.requires_grad(),
+                   "to: a copy requires a gradient where its source does; the options ask for "
+                   "one, which requires_grad_() gives a leaf");
   const ScalarType dtype = options.dtype_opt().value_or(scalar_type());
   const Device device = options.device_opt().value_or(this->device());
   const auto format = memory_format ? memory_format : options.memory_format_opt();
-  const bool same_device = device.type == this->device().type && (device.index < 0 || device == this->device());
+  const bool same_device =
+      device.type == this->device().type && (device.index < 0 || !device.is_accelerator() || device == this->device());
   const bool same_format = !format || *format == MemoryFormat::Preserve || is_contiguous(*format);
   if (!copy && dtype == scalar_type() && same_device && same_format) return *this;
   return ops::_to_copy(*this, dtype, std::nullopt, device, options.pinned_memory_opt(), non_blocking, format);

@@ -131,7 +131,21 @@ TEST_CASE("fill") {
   check_gradients([](const Tensors& t) { return Tensors{fill(t[0], 2) * t[0]}; }, {leaf({2, 2})});
 }
 
+TEST_CASE("the index of a CPU counts for nothing") {
+  const Device numbered("cpu:0");
+  const Tensor x = zeros({2}, numbered);
+  CHECK(x.device() == Device(kCPU));
+  CHECK(x.to(numbered).is_same(x));
+  CHECK((x + ones({2}).to(numbered)).device() == Device(kCPU));
+  CHECK(empty_strided({2}, {2}, numbered).device() == Device(kCPU));
+  CHECK(x.to(Device("meta:0")).device() == Device(kMeta));
+}
+
 TEST_CASE("factories: what does not fit is a typed error") {
+  CHECK_THROWS_AS(tensor(complex<double>(1, 2), kFloat32), TypeError);
+  CHECK_THROWS_AS(tensor(std::vector<complex<float>>{{1, 0}, {0, 1}}, kInt64), TypeError);
+  CHECK(tensor(complex<double>(3, 0), kFloat32).item<float>() == 3);
+  CHECK_THROWS_AS(ones({2}).to(TensorOptions(kFloat64).requires_grad(true)), ValueError);
   CHECK_THROWS_AS(zeros({-1}), ValueError);
   CHECK_THROWS_AS(empty({INT64_MAX, 2}), ValueError);
   CHECK_THROWS_AS(empty({int64_t{1} << 61}, kFloat64), ValueError);
