@@ -53,7 +53,8 @@ void backward(TensorList tensors, TensorList grad_tensors, std::optional<bool> r
   try {
     std::vector<Edge> ends;
     for (const Tensor& input : inputs) {
-      RUSH_CHECK(input.requires_grad() && input.is_leaf(), "backward: `inputs` must be leaves that require a gradient");
+      RUSH_CHECK(input.requires_grad(), "backward: element ", ends.size(), " of `inputs` does not require a gradient");
+      input.retain_grad();  // of a tensor that is no leaf
       ends.push_back(gradient_edge(input));
     }
     run_backward(root_edges(tensors, "backward"), root_gradients(tensors, grad_tensors, "backward"), ends,

@@ -81,9 +81,11 @@ BackwardPass::BackwardPass(const std::vector<Edge>& inputs, const BackwardOption
       recording_(options.create_graph),
       captured_(inputs.size()),
       capturing_(graphs::capturing_stream()) {
-  if (options.accumulate) return;
-  for (size_t i = 0; i < inputs.size(); ++i) captures_[inputs[i].node.get()].push_back(i);
-  if (!options.ends_at_inputs) leading_ = nodes_leading_to(inputs, inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool is_leaf = inputs[i].node->next_edges().empty();  // whose gradient may be accumulated
+    if (!options.accumulate || !is_leaf) captures_[inputs[i].node.get()].push_back(i);
+  }
+  if (!captures_.empty() && !options.ends_at_inputs) leading_ = nodes_leading_to(inputs, inputs);
 }
 
 void BackwardPass::deliver(const Edge& edge, Tensor grad, const Node* maker, ReadyNodes& ready) {

@@ -12,8 +12,8 @@ namespace rush {
 
 namespace detail {
 
-inline bool wants_grad(const Tensor& t) { return t.requires_grad(); }
-inline bool wants_grad(const std::optional<Tensor>& t) { return t && t->requires_grad(); }
+inline bool wants_grad(const Tensor& t) { return t.requires_grad() && !t.is_inference(); }
+inline bool wants_grad(const std::optional<Tensor>& t) { return t && wants_grad(*t); }
 template <std::convertible_to<std::optional<Tensor>> T>
 bool wants_grad(ArrayRef<T> list) {
   for (const T& t : list) {

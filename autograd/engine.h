@@ -29,8 +29,9 @@ Tensors run_backward(const std::vector<Edge>& roots, const Tensors& gradients, c
 
 namespace autograd {
 
-/// Adds the gradients of `tensors` to the leaves' `grad`; with `inputs` only to those. A missing gradient means one,
-/// for tensors of one element. `retain_graph` defaults to `create_graph`. torch::autograd::backward.
+/// Adds the gradients of `tensors` to the leaves' `grad`; with `inputs` only to those, which need not be leaves. A
+/// missing gradient means one, for tensors of one element. `retain_graph` defaults to `create_graph`.
+/// torch::autograd::backward.
 void backward(TensorList tensors, TensorList grad_tensors = {}, std::optional<bool> retain_graph = std::nullopt,
               bool create_graph = false, TensorList inputs = {});
 

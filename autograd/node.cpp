@@ -60,7 +60,7 @@ AutogradMeta& need_meta(const Tensor& tensor) {
 }
 
 Edge gradient_edge(const Tensor& tensor) {
-  if (!tensor.requires_grad()) return {};
+  if (!tensor.requires_grad() || tensor.is_inference()) return {};
   refresh_view(tensor);
   AutogradMeta* meta = get_meta(tensor);
   if (meta && meta->grad_fn) return {meta->grad_fn, meta->output_nr};

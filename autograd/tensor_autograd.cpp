@@ -68,6 +68,7 @@ Tensor& Tensor::mutable_grad() const {
 
 void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph,
                       std::optional<TensorList> inputs) const {
+  RUSH_CHECK_VALUE(!inputs || !inputs->empty(), "backward: `inputs` is empty; leave it out for all leaves");
   autograd::backward(*this, gradient, retain_graph, create_graph, inputs.value_or(TensorList()));
 }
 

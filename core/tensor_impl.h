@@ -63,8 +63,9 @@ class TensorImpl : public IntrusiveTarget {
   void set_wrapped_number(bool value) { wrapped_number_ = value; }
   // Note [Inference tensors]
   // What is made under InferenceMode is one, and so is every view of one; a view of another tensor is not, wherever it
-  // is made. Autograd never follows an inference tensor: it cannot be saved for the backward pass, become an output
-  // that is recorded, or be written in place outside of the mode, as a recorded computation may have used it.
+  // is made. Autograd never follows an inference tensor, though one that was made as a leaf may require a gradient: it
+  // cannot be saved for the backward pass, become an output that is recorded, or be written in place outside of the
+  // mode, as a recorded computation may have used it. What is computed from such tensors alone is not recorded.
   bool is_inference() const { return inference_; }
   void set_inference(bool value) { inference_ = value; }
 

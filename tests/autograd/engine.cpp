@@ -250,6 +250,43 @@ TEST_CASE("guards decide what is recorded, detach leaves the graph") {
   CHECK_THROWS_AS(t.requires_grad_(), Error);
 }
 
+TEST_CASE("a parameter made in inference mode computes outside of it, and nothing is recorded") {
+  Tensor weight, view;
+  {
+    const InferenceMode inference;
+    weight = ones({2, 3}).requires_grad_();
+    view = weight.view({3, 2});
+    CHECK_FALSE(view.requires_grad());
+  }
+  CHECK(weight.requires_grad());
+  const Tensor product = weight * weight;
+  CHECK_FALSE(product.requires_grad());
+  CHECK_FALSE(product.is_inference());
+  CHECK_FALSE(ones({4, 2}).matmul(weight).requires_grad());
+  const Tensor later = weight.view({6});
+  CHECK(later.is_inference());
+  CHECK_FALSE(later.requires_grad());
+  CHECK(later.is_leaf());
+  CHECK_THROWS_AS(weight * ones({2, 3}).requires_grad_(), Error);  // it would have to be saved
+  CHECK_THROWS_AS(weight.mul_(2), Error);
+}
+
+TEST_CASE("backward accumulates into inputs that are no leaves, and goes no further than it must") {
+  const Tensor x = leaf_of({1, 2}), y = leaf_of({3, 4});
+  const Tensor z = x * x;
+  (y * z + x * y).sum().backward({}, std::nullopt, false, std::vector<Tensor>{x, z});
+  CHECK(equal(z.grad(), y));
+  CHECK(equal(x.grad(), x * y * 2 + y));
+  CHECK_FALSE(y.grad().defined());
+
+  const Tensor w = x * x;
+  (y * w).sum().backward({}, std::nullopt, false, std::vector<Tensor>{w});
+  CHECK(equal(w.grad(), y));
+  CHECK_NOTHROW(w.sum().backward());  // what is behind w was not gone through, and keeps what it saved
+  CHECK_THROWS_AS(x.sum().backward({}, std::nullopt, false, std::vector<Tensor>{}), ValueError);
+  CHECK_THROWS_AS(x.sum().backward({}, std::nullopt, false, std::vector<Tensor>{y.detach()}), Error);
+}
+
 TEST_CASE("bad calls are one-line errors") {
   const Tensor x = leaf_of({1, 2});
   CHECK_THROWS_AS(x.backward(), Error);
