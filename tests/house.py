@@ -25,9 +25,13 @@ HELPER = re.compile(
     r"|[\w:][\w:<>,&* ]*[ &*](?P<function>\w+\([^;]*\)) ?(?:noexcept )?\{")
 MAY_NAME_CUDA = {"core/device/device_type.h"}  # beside backends/
 
+NAMESPACE = re.compile(r"namespace(?: ([\w:]+))? \{")
+CONSTANT = re.compile(r"(?:constexpr|const) [^(=]*?\b(\w+)(?:\[\w*\])? ?[={]")
 problems = []
 counts = collections.Counter()
 helpers = collections.defaultdict(set)  # the tests that define it, by folder and name
+# A folder's sources are compiled several at a time: a constant of an inner namespace would hide another source's.
+constants = collections.defaultdict(dict)  # a source that defines it, by folder and name, by namespace
 for room in [*MAY_INCLUDE, "tests", "examples", "benchmarks", "docs", "tools", "compat"]:
     for file in sorted((ROOT / room).rglob("*")):
         if not file.is_file() or "__pycache__" in file.parts:
@@ -42,7 +46,14 @@ for room in [*MAY_INCLUDE, "tests", "examples", "benchmarks", "docs", "tools", "
                     helpers[name.rpartition("/")[0], defined].add(file.name)
         if room not in MAY_INCLUDE or file.suffix not in SOURCES:
             continue
+        around = []
         for number, line in enumerate(file.read_text().splitlines(), 1):
+            if opened := NAMESPACE.match(line):
+                around.append(opened[1])
+            elif line.startswith("}  // namespace"):
+                around.pop()
+            elif file.suffix == ".cpp" and None in around and (constant := CONSTANT.match(line)):
+                constants[name.rpartition("/")[0], constant[1]][tuple(around)] = file.name
             included = re.match(r'#include "(\w+)/', line)
             if included and included[1] in MAY_INCLUDE and included[1] not in MAY_INCLUDE[room]:
                 problems.append(f"{name}:{number}: {room} may not include {included[1]}")
@@ -56,5 +67,7 @@ for room in [*MAY_INCLUDE, "tests", "examples", "benchmarks", "docs", "tools", "
 problems += [f"{folder}: {count} files, more than {MOST_FILES}" for folder, count in counts.items() if count > MOST_FILES]
 problems += [f"{folder}: {' and '.join(sorted(files))} both define {helper}"
              for (folder, helper), files in helpers.items() if len(files) > 1]
+problems += [f"{folder}: {' and '.join(sorted(sources.values()))} define {constant} in different namespaces"
+             for (folder, constant), sources in constants.items() if len(sources) > 1]
 print("\n".join(problems) or f"{sum(counts.values())} files in {len(counts)} folders, at most {max(counts.values())} in one")
 sys.exit(bool(problems))

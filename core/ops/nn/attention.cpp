@@ -34,7 +34,7 @@ Tensor attention_weights(const Tensor& query, const Tensor& key, const std::opti
 
 namespace {
 
-constexpr const char* kOp = "scaled_dot_product_attention";
+constexpr const char* kAttention = "scaled_dot_product_attention";
 
 struct AttentionCall {
   const Tensor &query, &key, &value;
@@ -55,7 +55,7 @@ struct AttentionCall {
 Tensor share_heads(const Tensor& t, int64_t heads) {
   const int64_t own = t.size(-3);
   if (own == heads) return t;
-  RUSH_CHECK_VALUE(own > 0 && heads % own == 0, kOp, ": ", heads, " query heads cannot share ", own, " heads");
+  RUSH_CHECK_VALUE(own > 0 && heads % own == 0, kAttention, ": ", heads, " query heads cannot share ", own, " heads");
   DimVector sizes(t.sizes());
   sizes.insert(sizes.end() - 2, heads / own);
   DimVector joined(t.sizes());
@@ -95,8 +95,9 @@ AttentionHeads as_heads(const AttentionCall& c) {
     return {c.query, c.key, c.value, c.mask, DimVector(leading(c.query)), true};
   }
   const Tensor key = shared_as_asked(c, c.key), value = shared_as_asked(c, c.value);
-  DimVector batch = broadcast_shapes(broadcast_shapes(leading(c.query), leading(key), kOp), leading(value), kOp);
-  if (c.mask) batch = broadcast_shapes(batch, leading(*c.mask), kOp);
+  DimVector batch =
+      broadcast_shapes(broadcast_shapes(leading(c.query), leading(key), kAttention), leading(value), kAttention);
+  if (c.mask) batch = broadcast_shapes(batch, leading(*c.mask), kAttention);
   const auto is_whole = [&](const Tensor& t) { return leading(t) == IntArrayRef(batch); };
   if (batch.size() == 2 && is_whole(c.query) && is_whole(key) && is_whole(value)) {
     return {c.query, key, value, c.mask, batch, true};
@@ -160,8 +161,8 @@ const char* refusal(SDPBackend backend, const AttentionCall& call, std::optional
   const DeviceGuard device(call.query.device());  // a composite does not make it current
   const char* why = nullptr;
   asked(call.query.device().type, why,
-        attention_problem(kOp, heads->query, heads->key, heads->value, heads->mask, call.dropout_p, call.is_causal,
-                          call.scale),
+        attention_problem(kAttention, heads->query, heads->key, heads->value, heads->mask, call.dropout_p,
+                          call.is_causal, call.scale),
         call.wants_gradient());
   return why;
 }
@@ -200,7 +201,7 @@ Tensor run_fused(SDPBackend backend, const AttentionCall& c, const AttentionHead
 AttentionCall checked_call(const Tensor& query, const Tensor& key, const Tensor& value,
                            const std::optional<Tensor>& mask, double dropout_p, bool is_causal,
                            std::optional<double> scale, bool enable_gqa) {
-  check_attention(kOp, query, key, value, mask, dropout_p, is_causal);
+  check_attention(kAttention, query, key, value, mask, dropout_p, is_causal);
   return {query, key, value, mask, dropout_p, is_causal, attention_scale(query, scale), enable_gqa};
 }
 
@@ -209,7 +210,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   const AttentionCall call = checked_call(query, key, value, mask, dropout_p, is_causal, scale, enable_gqa);
   std::optional<AttentionHeads> heads;
   const SDPBackend backend = choose(call, heads);
-  RUSH_CHECK_NOT_IMPLEMENTED(backend != SDPBackend::error, kOp, ": no back end computes this: ", refusals(call));
+  RUSH_CHECK_NOT_IMPLEMENTED(backend != SDPBackend::error, kAttention, ": no back end computes this: ", refusals(call));
   if (backend == SDPBackend::math) return attention_by_parts(call);
   const Tensor out = run_fused(backend, call, *heads);
   if (heads->as_given) return out;
