@@ -49,6 +49,8 @@ Tensor huber_loss(const Tensor& input, const Tensor& target, const HuberLossFunc
 }
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const BinaryCrossEntropyFuncOptions& o) {
+  RUSH_CHECK_VALUE(input.sizes() == target.sizes(), "binary_cross_entropy: expected a target of the input's shape ",
+                   input.sizes(), ", got ", target.sizes());
   return rush::binary_cross_entropy(input, target, optional_tensor(o.weight()), reduction_get_enum(o.reduction()));
 }
 

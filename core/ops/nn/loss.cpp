@@ -178,6 +178,12 @@ static Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, 
 
 }  // namespace native
 
+Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const OptionalTensor& weight, int64_t reduction) {
+  // PyTorch's operator drops dimensions of size one.
+  const bool differs = self.sizes() != target.sizes() && self.squeeze().sizes() == target.squeeze().sizes();
+  return ops::binary_cross_entropy(self, differs ? target.reshape(self.sizes()) : target, weight, reduction);
+}
+
 void detail::check_reduction(const char* op, int64_t reduction) {
   RUSH_CHECK_VALUE(reduction >= 0 && reduction < rush::Reduction::END, op,
                    ": reduction must be 0 (none), 1 (mean) or 2 (sum), got ", reduction);

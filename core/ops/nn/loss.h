@@ -142,11 +142,10 @@ inline Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduc
 inline Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction = Reduction::Mean) {
   return ops::soft_margin_loss(self, target, reduction);
 }
-/// -w (y log x + (1 - y) log(1 - x)), logarithms not below -100. Throws ValueError when x is outside [0, 1].
-inline Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const OptionalTensor& weight = {},
-                                   int64_t reduction = Reduction::Mean) {
-  return ops::binary_cross_entropy(self, target, weight, reduction);
-}
+/// -w (y log x + (1 - y) log(1 - x)), logarithms not below -100; a target of (N) serves an input of (N, 1). Throws
+/// ValueError when x is outside [0, 1].
+Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const OptionalTensor& weight = {},
+                            int64_t reduction = Reduction::Mean);
 /// Binary cross entropy of sigmoid(x), computed without overflow; the terms with y count `pos_weight` times.
 inline Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target,
                                                const OptionalTensor& weight = {}, const OptionalTensor& pos_weight = {},

@@ -110,6 +110,12 @@ TEST_CASE("losses: an infinitely wrong answer stays finite where PyTorch's does"
   CHECK(values(binary_cross_entropy(p, q, {}, Reduction::None)) == Doubles{0, 0, 100, 100});
   CHECK_THROWS_AS(binary_cross_entropy(tensor({1.5}), tensor({1.})), ValueError);
   CHECK_THROWS_AS(binary_cross_entropy(tensor({-0.1}), tensor({1.})), ValueError);
+  const Tensor column = full({3, 1}, 0.25, requires_grad()), labels = tensor({1., 0., 1.});
+  const Tensor by_column = binary_cross_entropy(column, labels.unsqueeze(1), {}, Reduction::None);
+  CHECK(equal(binary_cross_entropy(column, labels, {}, Reduction::None), by_column));
+  binary_cross_entropy(column, labels, {}, Reduction::Sum).backward();
+  CHECK(values(column.grad()) == values((column - labels.unsqueeze(1)) / (column * (1 - column))));
+  CHECK_THROWS_AS(nn::functional::binary_cross_entropy(column, labels), ValueError);
   CHECK_THROWS_WITH_AS(binary_cross_entropy(full({1, 3}, 0.5), full({2, 1}, 0.5)),
                        "binary_cross_entropy: expected a target of the input's shape (1, 3), got (2, 1)", ValueError);
   const Tensor logits = tensor({-1000., 1000.});
