@@ -3,6 +3,7 @@
 #include <any>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <typeinfo>
 #include <vector>
@@ -16,6 +17,9 @@ template <class T>
 inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
+// Throws TypeError: what `is_asked_for` says is one type, and the value has another.
+[[noreturn]] RUSH_COLD void throw_other_type(std::string_view is_asked_for, const std::type_info& asked_for,
+                                             const std::type_info& actual);
 }  // namespace detail
 
 /// A value of any type that can be copied: an argument of an AnyModule's forward, or what it returned.
@@ -41,7 +45,7 @@ class AnyValue {
   template <class T>
   T get() const {
     const T* value = std::any_cast<T>(&value_);
-    RUSH_CHECK_TYPE(value, "AnyValue: Attempted to cast AnyValue to another type than the value's");
+    if (!value) detail::throw_other_type("AnyValue: it is asked for as", typeid(T), value_.type());
     return *value;
   }
   const std::type_info& type_info() const noexcept { return value_.type(); }  // the value's type
@@ -130,7 +134,7 @@ class AnyModule {
     std::any result = forward_packed(packed);
     if constexpr (!std::is_void_v<Return>) {
       Return* value = std::any_cast<Return>(&result);
-      RUSH_CHECK_TYPE(value, "AnyModule: ", module_->name(), " returns another type than the one asked for");
+      if (!value) detail::throw_other_type("AnyModule: the result is asked for as", typeid(Return), result.type());
       return std::move(*value);
     }
   }
@@ -220,8 +224,10 @@ class AnyModule {
       if (auto* plain = std::any_cast<typename T::value_type>(&args[position])) return T(std::move(*plain));
     }
     T* value = std::any_cast<T>(&args[position]);
-    RUSH_CHECK_TYPE(value, module.name(), ": argument ", position + 1,
-                    " of forward has another type than the parameter");
+    if (!value) {
+      detail::throw_other_type(str(module.name(), ": argument ", position + 1, " of forward is to be"), typeid(T),
+                               args[position].type());
+    }
     return std::move(*value);
   }
 

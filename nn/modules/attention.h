@@ -24,6 +24,8 @@ class MultiheadAttentionImpl : public Cloneable<MultiheadAttentionImpl> {
                                      const std::optional<Tensor>& key_padding_mask = std::nullopt,
                                      bool need_weights = true, const std::optional<Tensor>& attn_mask = std::nullopt,
                                      bool average_attn_weights = true);
+  RUSH_FORWARD_HAS_DEFAULT_ARGS({3, AnyValue(std::optional<Tensor>())}, {4, AnyValue(true)},
+                                {5, AnyValue(std::optional<Tensor>())}, {6, AnyValue(true)})
 
   MultiheadAttentionOptions options;
   Tensor in_proj_weight, in_proj_bias, bias_k, bias_v;

@@ -47,7 +47,7 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
       values.push_back(std::move(result));
     }
     Return* value = std::any_cast<Return>(&values[0]);
-    RUSH_CHECK_TYPE(value, "Sequential: the last module returns another type than the one asked for");
+    if (!value) detail::throw_other_type("Sequential: the result is asked for as", typeid(Return), values[0].type());
     return std::move(*value);
   }
 
@@ -60,6 +60,11 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
   template <class M>
   requires std::is_base_of_v<Module, M>
   void push_back(std::shared_ptr<M> module) { push_back(AnyModule(std::move(module))); }
+  template <class M>
+  requires std::is_base_of_v<Module, M>
+  void push_back(std::string name, std::shared_ptr<M> module) {
+    push_back(std::move(name), AnyModule(std::move(module)));
+  }
   template <class M>
   requires std::is_base_of_v<Module, std::decay_t<M>> || detail::is_module_holder<M>
   void push_back(M&& module) { push_back(AnyModule(std::forward<M>(module))); }

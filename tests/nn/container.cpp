@@ -92,9 +92,16 @@ TEST_CASE("an AnyModule fills in the defaults that the class names, and holds an
   AnyValue value = any.any_forward(1);
   CHECK(value.get<int>() == 10);
   CHECK(value.try_get<double>() == nullptr);
-  CHECK_THROWS_AS(value.get<double>(), TypeError);
+  CHECK_THROWS_WITH_AS(value.get<double>(), "AnyValue: it is asked for as double, and is int", TypeError);
   any = std::make_shared<LinearImpl>(2, 3);
   CHECK(any.get<Linear>()->weight.sizes() == IntArrayRef({3, 2}));
+}
+
+TEST_CASE("attention in an AnyModule may be called without what has a default") {
+  const MultiheadAttention attention(4, 2);
+  const Tensor x = randn({3, 2, 4});
+  const auto result = AnyModule(attention).forward<std::tuple<Tensor, Tensor>>(x, x, x);
+  CHECK(equal(std::get<0>(result), std::get<0>(attention->forward(x, x, x))));
 }
 
 TEST_CASE("AnyModule checks arguments, results and classes") {
@@ -102,8 +109,10 @@ TEST_CASE("AnyModule checks arguments, results and classes") {
   CHECK(scale.forward<double>(ones(2), 3.0) == 6);
   CHECK(scale.forward<double>(ones(2), 3.0, full({}, 1.0)) == 7);
   CHECK_THROWS_AS(scale.forward<double>(ones(2)), TypeError);
-  CHECK_THROWS_AS(scale.forward<double>(ones(2), 3), TypeError);  // an int is no double
-  CHECK_THROWS_AS(scale.forward<Tensor>(ones(2), 3.0), TypeError);
+  CHECK_THROWS_WITH_AS(scale.forward<double>(ones(2), 3),
+                       doctest::Contains("argument 2 of forward is to be double, and is int"), TypeError);
+  CHECK_THROWS_WITH_AS(scale.forward<Tensor>(ones(2), 3.0),
+                       doctest::Contains("the result is asked for as rush::Tensor, and is double"), TypeError);
   CHECK(&scale.get<ScaleImpl>() == scale.ptr().get());
   CHECK(scale.get<Scale>().ptr() == scale.ptr<ScaleImpl>());
   CHECK_THROWS_AS(scale.ptr<LinearImpl>(), TypeError);
