@@ -41,6 +41,7 @@ class OptionalIntArrayRef {
     if (one) *this = OptionalIntArrayRef(*one);
   }
   // As std::optional has them; operator* does not check.
+  IntArrayRef value() const { return given_ ? values_ : throw std::bad_optional_access(); }
   bool has_value() const { return given_; }
   explicit operator bool() const { return given_; }
   const IntArrayRef& operator*() const { return values_; }
@@ -131,7 +132,7 @@ class Tensor : public DeviceCopies<Tensor> {
   bool is_alias_of(const Tensor& other) const { return storage() == other.storage(); }
   bool is_same_size(const Tensor& other) const { return sizes() == other.sizes(); }  // all sizes agree
   // The device's index; -1 on the CPU.
-  int64_t get_device() const { return device().is_accelerator() ? device().index : -1; }
+  int8_t get_device() const { return device().is_accelerator() ? device().index : -1; }
   // "CPUFloatType", "SparseCUDADoubleType"; "UndefinedType".
   std::string toString() const;
   // Writes toString() and the sizes to standard error: [CPUFloatType [2, 3]].

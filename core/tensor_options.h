@@ -19,6 +19,7 @@ class TensorOptions {
   /// These options with one changed; nullopt takes it back.
   TensorOptions dtype(std::optional<ScalarType> value) const { return with(&TensorOptions::dtype_, value); }
   TensorOptions device(std::optional<Device> value) const { return with(&TensorOptions::device_, value); }
+  TensorOptions device(DeviceType type, int index) const { return device(Device(type, index)); }
   TensorOptions layout(std::optional<Layout> value) const { return with(&TensorOptions::layout_, value); }
   TensorOptions requires_grad(std::optional<bool> value) const { return with(&TensorOptions::requires_grad_, value); }
   TensorOptions pinned_memory(std::optional<bool> value) const { return with(&TensorOptions::pinned_memory_, value); }
@@ -29,6 +30,7 @@ class TensorOptions {
   /// What was given, else the default.
   TypeMeta dtype() const { return dtype_.given ? TypeMeta(dtype_.value) : get_default_dtype(); }
   Device device() const { return device_.given ? device_.value : get_default_device(); }
+  int device_index() const { return device().index; }
   Layout layout() const { return layout_.value_or(kStrided); }
   bool requires_grad() const { return requires_grad_.value_or(false); }
   bool pinned_memory() const { return pinned_memory_.value_or(false); }

@@ -86,6 +86,9 @@ class OrderedDict {
     }
     return items_.back().value();
   }
+  Value& insert(Key key, Value&& value) {  // so that braces make a value: insert("a", {1, 2})
+    return insert<Key, Value>(std::move(key), std::move(value));
+  }
   /// Inserts all of `other`.
   void update(const OrderedDict& other) {
     for (const Item& item : other) insert(item.key(), item.value());

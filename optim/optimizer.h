@@ -40,8 +40,9 @@ class OptimizerOptions {
   virtual std::unique_ptr<OptimizerOptions> clone() const = 0;  // its numbers are copied
   /// Throws ValueError on a number outside its range. A program's own options may leave it out.
   virtual void check() const {}
-  virtual double get_lr() const = 0;  // schedules read and set it
-  virtual void set_lr(double lr) = 0;
+  /// The learning rate, which schedules read and set. A program's own options may leave both out.
+  virtual double get_lr() const { RUSH_THROW(NotImplementedError, "optimizer: these options have no learning rate"); }
+  virtual void set_lr(double) { RUSH_THROW(NotImplementedError, "optimizer: these options have no learning rate"); }
   /// SGD's momentum, Adam's beta1; nothing where there is neither.
   virtual std::optional<double> get_momentum() const { return std::nullopt; }
   virtual void set_momentum(double) {}

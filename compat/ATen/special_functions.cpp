@@ -9,11 +9,6 @@ namespace {
 Tensor as_floating(const Tensor& x) { return x.is_floating_point() || x.is_complex() ? x : x.to(get_default_dtype()); }
 }  // namespace
 
-Tensor& aten_detail::written_to(Tensor& result, const Tensor& value) {
-  if (result.sizes() != value.sizes()) result.resize_(value.sizes());
-  return result.copy_(value);
-}
-
 Tensor special_zeta(const Scalar& self, const Tensor& other) {
   return special_zeta(rush::detail::wrapped_number(self, other), other);
 }

@@ -7,11 +7,6 @@
 namespace rush {
 inline namespace aten {
 
-namespace aten_detail {
-// Writes a result into the tensor that an _out function was given.
-Tensor& written_to(Tensor& result, const Tensor& value);
-}  // namespace aten_detail
-
 // ---- second names ----
 #define RUSH_FORALL_SPECIAL_UNARY(X) \
   X(digamma, digamma)                \

@@ -1,5 +1,6 @@
 // torch::special, and the forms of its functions that write into a given tensor.
 #pragma once
+#include "ATen/out_functions.h"
 #include "ATen/special_functions.h"
 #include "torch/types.h"
 

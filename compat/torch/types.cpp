@@ -14,6 +14,22 @@ bool go_by_libtorch() {
 
 }  // namespace rush::detail
 
+namespace rush::indexing {
+
+std::ostream& operator<<(std::ostream& out, const TensorIndex& index) {
+  switch (index.type()) {
+    case TensorIndexType::None: return out << "None";
+    case TensorIndexType::Ellipsis: return out << "...";
+    case TensorIndexType::Integer: return out << index.integer();
+    case TensorIndexType::Boolean: return out << std::boolalpha << index.boolean();
+    case TensorIndexType::Slice: return out << index.slice();
+    case TensorIndexType::Tensor: return out << index.tensor();
+  }
+  return out;
+}
+
+}  // namespace rush::indexing
+
 namespace at::detail {
 
 Generator createCPUGenerator(uint64_t seed) { return make_generator<Mt19937GeneratorImpl>(seed); }

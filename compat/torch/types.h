@@ -19,6 +19,7 @@
 #include "ATen/core/Formatting.h"
 #include "ATen/core/ivalue.h"
 #include "ATen/linear_algebra.h"
+#include "ATen/out_functions.h"
 #include "ATen/random_operators.h"
 #include "ATen/sparse_operators.h"
 #include "ATen/special_functions.h"
@@ -51,11 +52,28 @@ using namespace rush;
 using c10::IValue;
 using c10::str;
 using CPUGeneratorImpl = Mt19937GeneratorImpl;
+using TensorBase = Tensor;
 namespace detail {
 Generator createCPUGenerator(uint64_t seed = kDefaultSeed);
 inline const Generator& getDefaultCPUGenerator() { return default_generator(kCPU); }
 }  // namespace detail
 }  // namespace at
+
+namespace rush {
+// Operators do not run beside one another, so that there are no threads for that: a number is accepted and changes
+// nothing. The pool of threads starts by itself.
+inline void set_num_interop_threads(int num) {
+  RUSH_CHECK_VALUE(num > 0, "set_num_interop_threads: expected a positive number of threads, got ", num);
+}
+inline int get_num_interop_threads() { return 1; }
+inline void init_num_threads() {}
+
+namespace autograd {
+using rush::AutoGradMode;
+using rush::GradMode;
+using rush::InferenceMode;
+}  // namespace autograd
+}  // namespace rush
 
 namespace c10 {
 using namespace rush;
@@ -103,13 +121,27 @@ inline TensorOptions layout(Layout value) { return TensorOptions().layout(value)
 inline TensorOptions memory_format(MemoryFormat value) { return TensorOptions().memory_format(value); }
 }  // namespace rush
 
+namespace rush::optim {
+/// Whether all options are the same.
+template <class Options>
+requires std::derived_from<Options, DescribedOptions<Options>>
+bool operator==(const Options& a, const Options& b) {
+  OptionNumbers first, second;
+  Options::describe(a, first);
+  Options::describe(b, second);
+  // What is not given is NaN.
+  const auto same = [](double x, double y) { return x == y || (x != x && y != y); };
+  return first.num_numbers == second.num_numbers && first.flags == second.flags &&
+         std::equal(first.numbers.begin(), first.numbers.end(), second.numbers.begin(), same);
+}
+}  // namespace rush::optim
+
 namespace rush::indexing {
 inline std::ostream& operator<<(std::ostream& out, const Slice& slice) {
-  constexpr int64_t most = std::numeric_limits<int64_t>::max();
-  const bool back = slice.step < 0;
-  return out << slice.start.value_or(back ? most : 0) << ":" << slice.stop.value_or(back ? -most - 1 : most) << ":"
-             << slice.step;
+  return out << slice.start() << ":" << slice.stop() << ":" << slice.step();
 }
+/// None, ..., 1, true, 0:2:1, or the tensor.
+std::ostream& operator<<(std::ostream& out, const TensorIndex& index);
 }  // namespace rush::indexing
 
 namespace caffe2 {

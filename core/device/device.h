@@ -36,6 +36,7 @@ void append(std::string& out, CallableMember<T> member) {
 
 // A device type and, of accelerators, which one; index -1 means the current one.
 struct Device : DevicePredicates<Device> {
+  using Type = DeviceType;
   detail::CallableMember<DeviceType> type{DeviceType::CPU};
   detail::CallableMember<int8_t> index{-1};
 

@@ -77,7 +77,10 @@ Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptio
 
 Tensor normalize(const Tensor& input, const NormalizeFuncOptions& o) {
   const Tensor length = input.norm(o.p(), o.dim(), /*keepdim=*/true).clamp_min(o.eps());
-  return input / length.expand_as(input);
+  const Tensor result = input / length.expand_as(input);
+  if (!o.out()) return result;
+  Tensor out = *o.out();
+  return out.resize_(result.sizes()).copy_(result);
 }
 
 }  // namespace rush::nn::functional

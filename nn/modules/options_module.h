@@ -13,6 +13,11 @@ class OptionsModule : public Cloneable<Derived> {
  public:
   OptionsModule() requires std::is_default_constructible_v<Options> : options{} {}
   explicit OptionsModule(const Options& options) : options(options) {}
+  /// Of what the options are made of: of one value, or of two.
+  template <class First>
+  requires(!std::same_as<std::remove_cvref_t<First>, Options> &&
+           std::is_constructible_v<Options, First>) explicit OptionsModule(First&& first)
+      : options(std::forward<First>(first)) {}
   template <class First, class Second>
   requires std::is_constructible_v<Options, First, Second> OptionsModule(First&& first, Second&& second)
       : options(std::forward<First>(first), std::forward<Second>(second)) {}

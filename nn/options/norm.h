@@ -127,11 +127,12 @@ struct GroupNormFuncOptions {
   RUSH_ARG(double, eps) = 1e-5;
 };
 
-/// The p of the norm, its dimension, and the least that it counts as.
+/// The p of the norm, its dimension, the least that it counts as, and a tensor that the result is written into.
 struct NormalizeFuncOptions {
   RUSH_ARG(double, p) = 2.0;
   RUSH_ARG(int64_t, dim) = 1;
   RUSH_ARG(double, eps) = 1e-12;
+  RUSH_ARG(std::optional<Tensor>, out) = std::nullopt;
 };
 
 }  // namespace functional

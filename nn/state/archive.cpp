@@ -1,7 +1,6 @@
 #include "nn/state/archive.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "autograd/grad_mode.h"
 #include "core/io/safetensors.h"
@@ -47,6 +46,12 @@ void OutputArchive::save_to(std::ostream& stream) const {
   file.copy_to(stream);
 }
 
+void OutputArchive::save_to(const ByteWriter& writer) const {
+  const TemporaryFile file;
+  save_to(file.path());
+  file.copy_to(writer);
+}
+
 void InputArchive::load_from(const std::string& filename, std::optional<Device> device) {
   values_ = read_values(filename, device);
   prefix_.clear();
@@ -59,8 +64,16 @@ void InputArchive::load_from(std::istream& stream, std::optional<Device> device)
 }
 
 void InputArchive::load_from(const char* data, size_t size, std::optional<Device> device) {
-  std::istringstream stream(std::string(data, size));
-  load_from(stream, device);
+  const TemporaryFile file;
+  file.copy_from(data, size);
+  load_from(file.path(), device);
+}
+
+void InputArchive::load_from(const ByteReader& reader, const std::function<size_t()>& size,
+                             std::optional<Device> device) {
+  const TemporaryFile file;
+  file.copy_from(reader, size());
+  load_from(file.path(), device);
 }
 
 const Value* InputArchive::find(const std::string& key) const {

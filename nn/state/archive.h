@@ -9,6 +9,7 @@
 #include "core/io/pt.h"
 #include "core/tensor.h"
 #include "nn/state/state_dict.h"
+#include "nn/state/temporary_file.h"
 
 // Note [Archives]
 // An archive holds tensors, numbers, texts and archives by name. It is saved as a dict in PyTorch's own format
@@ -38,6 +39,7 @@ class OutputArchive {
   /// The old file or the whole new one is there, never a part. Throws IOError.
   void save_to(const std::string& filename) const;
   void save_to(std::ostream& stream) const;
+  void save_to(const ByteWriter& writer) const;
 
  private:
   io::NamedValues values_;
@@ -46,11 +48,14 @@ class OutputArchive {
 /// Mirrors torch::serialize::InputArchive.
 class InputArchive {
  public:
-  /// Reads a file, or what a stream or memory holds of one: what OutputArchive::save_to, torch.save in Python or
-  /// rush::save wrote. Tensors go to `device`, by default the CPU. Throws IOError, and then holds what it held.
+  /// Reads a file, or what a stream, memory or a reader of so many bytes holds of one: what OutputArchive::save_to,
+  /// torch.save in Python or rush::save wrote. Tensors go to `device`, by default the CPU. Throws IOError, and then
+  /// holds what it held.
   void load_from(const std::string& filename, std::optional<Device> device = std::nullopt);
   void load_from(std::istream& stream, std::optional<Device> device = std::nullopt);
   void load_from(const char* data, size_t size, std::optional<Device> device = std::nullopt);
+  void load_from(const ByteReader& reader, const std::function<size_t()>& size,
+                 std::optional<Device> device = std::nullopt);
 
   /// Copies into a defined tensor, which may have another floating-point dtype; an undefined one becomes the archive's.
   /// Throws ValueError naming the key when there is none of that kind, or the shape is another.

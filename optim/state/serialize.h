@@ -80,24 +80,51 @@ void load(T& value, const std::string& path) {
   }
 }
 
-/// All of these to a stream and from one, with the same bytes as in a file.
-template <class T, std::derived_from<std::ostream> Stream>
-requires requires(T&& value, const std::string& path) { save(value, path); }
-void save(T&& value, Stream& stream) {
+namespace detail {
+template <class Target>
+concept TakesBytes = requires(const serialize::TemporaryFile& file, Target& target) {
+  file.copy_to(target);
+};
+template <class T>
+concept Loadable = requires(T& value, const std::string& path) {
+  load(value, path);
+};
+// From a file that `fill` fills.
+template <class T>
+void load_through_file(T& value, std::optional<Device> device, const auto& fill) {
   const serialize::TemporaryFile file;
-  save(value, file.path());
-  file.copy_to(stream);
-}
-template <class T, std::derived_from<std::istream> Stream>
-requires requires(T& value, const std::string& path) { load(value, path); }
-void load(T& value, Stream& stream, std::optional<Device> device = std::nullopt) {
-  const serialize::TemporaryFile file;
-  file.copy_from(stream);
+  fill(file);
   if constexpr (requires { load(value, file.path(), device); }) {
     load(value, file.path(), device);
   } else {
     load(value, file.path());
   }
+}
+}  // namespace detail
+
+/// All of these to a stream or a writer of the program's, and from a stream, memory or a reader, with the same bytes as
+/// in a file: save(net, [&](const void* data, size_t size) { ... return size; }), load(net, data, size).
+template <class T, detail::TakesBytes Target>
+requires requires(T&& value, const std::string& path) { save(value, path); }
+void save(T&& value, Target&& target) {
+  const serialize::TemporaryFile file;
+  save(value, file.path());
+  file.copy_to(target);
+}
+
+template <std::derived_from<std::istream> Stream, detail::Loadable T>
+void load(T& value, Stream& stream, std::optional<Device> device = std::nullopt) {
+  detail::load_through_file(value, device, [&](const serialize::TemporaryFile& file) { file.copy_from(stream); });
+}
+template <detail::Loadable T>
+void load(T& value, const char* data, size_t size, std::optional<Device> device = std::nullopt) {
+  detail::load_through_file(value, device, [&](const serialize::TemporaryFile& file) { file.copy_from(data, size); });
+}
+template <detail::Loadable T, std::invocable Size>
+void load(T& value, const serialize::ByteReader& reader, const Size& size,
+          std::optional<Device> device = std::nullopt) {
+  detail::load_through_file(value, device,
+                            [&](const serialize::TemporaryFile& file) { file.copy_from(reader, size()); });
 }
 
 }  // namespace rush

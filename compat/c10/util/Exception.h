@@ -20,8 +20,35 @@ std::string str(const Args&... args) {
     return text.str();
   }
 }
+/// The texts of all elements, with `delimiter` between them.
+template <class Container>
+std::string Join(const std::string& delimiter, const Container& values) {
+  std::ostringstream text;
+  const char* between = "";
+  for (const auto& value : values) {
+    text << between << value;
+    between = delimiter.c_str();
+  }
+  return text.str();
+}
 
 }  // namespace c10
+
+namespace rush::WarningUtils {
+
+/// Has warnings that are given once be given each time, for the time of a scope.
+class WarnAlways {
+ public:
+  explicit WarnAlways(bool on = true) noexcept : previous_(get_warnAlways()) { set_warnAlways(on); }
+  ~WarnAlways() { set_warnAlways(previous_); }
+  WarnAlways(const WarnAlways&) = delete;
+  WarnAlways& operator=(const WarnAlways&) = delete;
+
+ private:
+  bool previous_;
+};
+
+}  // namespace rush::WarningUtils
 
 namespace rush::detail {
 

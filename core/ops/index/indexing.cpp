@@ -65,8 +65,8 @@ class Applier {
  private:
   void drop(int64_t index) { indexed_.view = indexed_.view.select(dim_, index); }
   void cut(const Slice& slice) {
-    if (slice.start || slice.stop || slice.step != 1) {
-      indexed_.view = indexed_.view.slice(dim_, slice.start, slice.stop, slice.step);
+    if (slice.start() != 0 || slice.stop() != INDEX_MAX || slice.step() != 1) {
+      indexed_.view = indexed_.view.slice(dim_, slice.start(), slice.stop(), slice.step());
     }
     keep(1);
   }
@@ -125,7 +125,7 @@ void set(const Tensor& self, Indices indices, const Tensor& value) {
     indexed.view.copy_(without_leading_ones(value, indexed.view.dim()));
     return;
   }
-  ops::index_put_(indexed.view, indexed.tensors, value, false);
+  ops::index_put_(indexed.view, indexed.tensors, without_leading_ones(value, 0), false);
 }
 
 void set(const Tensor& self, Indices indices, const Scalar& value) {

@@ -13,14 +13,24 @@ inline constexpr EllipsisIndexType Ellipsis = EllipsisIndexType::Ellipsis;
 /// A new dimension of size one; in a Slice, an end that is left out.
 inline constexpr std::nullopt_t None = std::nullopt;
 
-/// Elements start, start + step, ... before `stop` of one dimension. Negative ends count from its end.
-struct Slice {
-  std::optional<int64_t> start, stop;
-  int64_t step;
+/// The ends of a Slice that were left out, by libtorch's numbers.
+inline constexpr int64_t INDEX_MIN = -(int64_t{1} << 62), INDEX_MAX = -(INDEX_MIN + 1);
 
+/// Elements start, start + step, ... before `stop` of one dimension. Negative ends count from its end.
+class Slice {
+ public:
   Slice(std::optional<int64_t> start = std::nullopt, std::optional<int64_t> stop = std::nullopt,
         std::optional<int64_t> step = std::nullopt)
-      : start(start), stop(stop), step(step.value_or(1)) {}
+      : step_(step.value_or(1)),
+        start_(start.value_or(step_ < 0 ? INDEX_MAX : 0)),
+        stop_(stop.value_or(step_ < 0 ? INDEX_MIN : INDEX_MAX)) {}
+
+  int64_t start() const { return start_; }
+  int64_t stop() const { return stop_; }
+  int64_t step() const { return step_; }
+
+ private:
+  int64_t step_, start_, stop_;
 };
 
 enum class TensorIndexType { None, Ellipsis, Integer, Boolean, Slice, Tensor };

@@ -64,6 +64,8 @@ TEST_CASE("indexing: index_put_ writes through views and gathers") {
   CHECK(values(x) == Doubles{1, 5, 5, 2, 0, 0});
   x.index_put_({1}, tensor({{{7.0, 8.0, 9.0}}}, kFloat64));  // leading ones do not count
   CHECK(values(x) == Doubles{1, 5, 5, 7, 8, 9});
+  x.index_put_({tensor({1}), Slice(1)}, tensor({{{8.0, 9.0}}}, kFloat64));
+  CHECK(values(x) == Doubles{1, 5, 5, 7, 8, 9});
   x.index_put_({Ellipsis, tensor({2, 0})}, tensor({{3.0, 4.0}}, kFloat64));
   CHECK(values(x) == Doubles{4, 5, 3, 4, 8, 3});
   x.index_put_({x > 4.5}, 0.5);
