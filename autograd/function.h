@@ -24,6 +24,12 @@ class SavedValue : public std::any {
  public:
   using std::any::any;
   using std::any::operator=;
+  // A copy: what the list refers to may go before backward comes.
+  template <class T>
+  void operator=(ArrayRef<T> values) {
+    *this = values.vec();
+  }
+  void operator=(const char* text) { *this = std::string(text); }
 
   // Numbers are converted, within the range of what is asked for; lists and text are not.
   double toDouble() const { return to_number().toDouble(); }
@@ -33,6 +39,7 @@ class SavedValue : public std::any {
   const Tensor& toTensor() const { return as<Tensor>("a tensor"); }
   const std::string& toStringRef() const { return as<std::string>("a string"); }
   std::vector<int64_t> toIntVector() const { return as<std::vector<int64_t>>("a list of integers"); }
+  std::vector<int64_t> toIntList() const { return toIntVector(); }
   std::vector<double> toDoubleVector() const { return as<std::vector<double>>("a list of numbers"); }
 
  private:

@@ -53,6 +53,9 @@ using c10::IValue;
 using c10::str;
 using CPUGeneratorImpl = Mt19937GeneratorImpl;
 using TensorBase = Tensor;
+namespace internal {
+constexpr int64_t GRAIN_SIZE = 32768;  // elements that are worth a thread's while
+}  // namespace internal
 namespace detail {
 Generator createCPUGenerator(uint64_t seed = kDefaultSeed);
 inline const Generator& getDefaultCPUGenerator() { return default_generator(kCPU); }
@@ -72,6 +75,10 @@ namespace autograd {
 using rush::AutoGradMode;
 using rush::GradMode;
 using rush::InferenceMode;
+/// Whether one of them does.
+inline bool any_variable_requires_grad(const variable_list& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const Variable& each) { return each.requires_grad(); });
+}
 }  // namespace autograd
 }  // namespace rush
 

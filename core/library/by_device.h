@@ -50,6 +50,31 @@ void check_result(const OpBase& op, bool wants_history, const R& result, const A
   });
 }
 
+// Calls the function that `table` has for the device of the call.
+template <class R, class... Args>
+R call_by_device(const OpBase& op, R (*const (&table)[kNumDeviceTypes])(Args...), std::type_identity_t<Args>... args) {
+  KeySet keys = (KeySet() | ... | rush::detail::keys_of(args));
+  keys = (keys | ... | rush::detail::device_key(args));
+  const DeviceType device = device_of_call(keys);
+  R (*const fn)(Args...) = table[static_cast<int>(device)];
+  if (RUSH_UNLIKELY(!fn)) {
+    KeySet devices;
+    for (int i = 0; i < kNumDeviceTypes; ++i) {
+      if (table[i]) devices |= static_cast<DeviceType>(i);
+    }
+    throw_no_kernel(op, device, devices);
+  }
+  const bool wants_history = misses_derivative(op, keys);
+  if constexpr (std::is_void_v<R> || std::is_reference_v<R>) {
+    if (wants_history && Op<R(Args...)>::is_inplace) throw_no_derivative(op);
+    return fn(std::forward<Args>(args)...);
+  } else {
+    R result = fn(std::forward<Args>(args)...);
+    check_result(op, wants_history, result, args...);
+    return result;
+  }
+}
+
 template <auto& op, class Sig>
 struct Functions;
 template <auto& op, class R, class... Args>
@@ -57,31 +82,7 @@ struct Functions<op, R(Args...)> {
   using Fn = R (*)(Args...);
   static inline constinit Fn table[kNumDeviceTypes] = {};
 
-  static R front(Args... args) {
-    KeySet keys = (KeySet() | ... | rush::detail::keys_of(args));
-    keys = (keys | ... | rush::detail::device_key(args));
-    const DeviceType device = device_of_call(keys);
-    const Fn fn = table[static_cast<int>(device)];
-    if (RUSH_UNLIKELY(!fn)) throw_no_kernel(op, device, devices());
-    const bool wants_history = misses_derivative(op, keys);
-    if constexpr (std::is_void_v<R> || std::is_reference_v<R>) {
-      if (wants_history && Op<R(Args...)>::is_inplace) throw_no_derivative(op);
-      return fn(std::forward<Args>(args)...);
-    } else {
-      R result = fn(std::forward<Args>(args)...);
-      check_result(op, wants_history, result, args...);
-      return result;
-    }
-  }
-
- private:
-  static KeySet devices() {
-    KeySet devices;
-    for (int i = 0; i < kNumDeviceTypes; ++i) {
-      if (table[i]) devices |= static_cast<DeviceType>(i);
-    }
-    return devices;
-  }
+  static R front(Args... args) { return call_by_device(op, table, std::forward<Args>(args)...); }
 };
 
 // The signature of an operator object, R(Args...).

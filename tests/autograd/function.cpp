@@ -207,6 +207,10 @@ TEST_CASE("saved_data hands over values under libtorch's names") {
   CHECK(ctx.saved_data["sizes"].toIntVector() == std::vector<int64_t>{2, 3});
   CHECK(ctx.saved_data["name"].toStringRef() == "mean");
   CHECK(ctx.saved_data["tensor"].toTensor().numel() == 2);
+  ctx.saved_data["sizes"] = zeros({4, 5}).sizes();  // of a tensor that is gone
+  CHECK(ctx.saved_data["sizes"].toIntList() == std::vector<int64_t>{4, 5});
+  ctx.saved_data["name"] = "sum";
+  CHECK(ctx.saved_data["name"].toStringRef() == "sum");
   CHECK_THROWS_AS(ctx.saved_data["name"].toDouble(), TypeError);
   CHECK_THROWS_AS(ctx.saved_data["scale"].toTensor(), TypeError);
   CHECK_THROWS_AS(ctx.saved_data["absent"].toInt(), TypeError);

@@ -6,6 +6,17 @@
 #include "core/dispatch/value.h"
 
 namespace c10 {
+/// A list of values of one type.
+template <class T>
+class List : public std::vector<T> {
+ public:
+  using std::vector<T>::vector;
+  List(std::vector<T> values) : std::vector<T>(std::move(values)) {}
+  T get(size_t i) const { return this->at(i); }
+  void set(size_t i, T value) const { const_cast<List*>(this)->at(i) = std::move(value); }
+  const std::vector<T>& vec() const { return *this; }
+};
+
 /// A tensor, number, text or list, with the names by which libtorch's programs read it: what rush::Value holds. The
 /// readers throw TypeError unless it is of their kind.
 class IValue : public rush::Value {
@@ -30,6 +41,9 @@ class IValue : public rush::Value {
   int64_t toInt() const { return as<int64_t>(); }
   double toDouble() const { return as<double>(); }
   const std::string& toStringRef() const { return as<std::string>(); }
+  List<int64_t> toIntList() const { return as<std::vector<int64_t>>(); }
+  List<double> toDoubleList() const { return as<std::vector<double>>(); }
+  List<rush::Tensor> toTensorList() const { return as<std::vector<rush::Tensor>>(); }
   std::vector<int64_t> toIntVector() const { return as<std::vector<int64_t>>(); }
   std::vector<double> toDoubleVector() const { return as<std::vector<double>>(); }
   std::vector<rush::Tensor> toTensorVector() const { return as<std::vector<rush::Tensor>>(); }

@@ -77,12 +77,11 @@ using rush::WarningHandler;
 namespace WarningUtils = rush::WarningUtils;
 }  // namespace c10
 
-#define RUSH_COMPAT_CHECK(E, condition, ...)                                          \
-  do {                                                                                \
-    if (RUSH_UNLIKELY(!(condition))) {                                                \
-      ::rush::detail::check_failed<::rush::E>(#condition __VA_OPT__(, ) __VA_ARGS__); \
-    }                                                                                 \
-  } while (false)
+// No do-while around it, as in libtorch: some programs leave out the semicolon.
+#define RUSH_COMPAT_CHECK(E, condition, ...)                                        \
+  if (RUSH_UNLIKELY(!(condition))) {                                                \
+    ::rush::detail::check_failed<::rush::E>(#condition __VA_OPT__(, ) __VA_ARGS__); \
+  }
 
 #define TORCH_CHECK(condition, ...) RUSH_COMPAT_CHECK(Error, condition, __VA_ARGS__)
 #define TORCH_CHECK_VALUE(condition, ...) RUSH_COMPAT_CHECK(ValueError, condition, __VA_ARGS__)

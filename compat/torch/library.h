@@ -1,0 +1,185 @@
+// TORCH_LIBRARY and its kin: operators that a program written for libtorch brings. Note [Operators of TORCH_LIBRARY]
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "ATen/core/dispatch/Dispatcher.h"
+#include "core/library/by_device.h"
+#include "torch/types.h"
+
+// Note [Operators of TORCH_LIBRARY]
+// Rushlight's own operators are objects with functions that are known when a program is compiled:
+// core/library/library.h. libtorch's are registered by name, from objects that are made before main() begins, in any
+// order: a schema here, its functions for the CPU there. So a name's functions wait until its schema is known, and the
+// other way round; the first function brings the operator's type, an Op<...> is made of it, which lives until the
+// process ends, and the rest joins it. A kernel is a plain function without a closure, so each place that registers one
+// makes a type of its own, whose static member holds what was given there. From then on it is an operator as any other:
+// called by name, recorded by autograd, seen by profiles.
+namespace rush::libtorch {
+
+namespace {
+struct ThisFile {};  // a place's type is the file's own, also where two files have the same places
+}  // namespace
+
+/// An operator on its way into the registry.
+struct OperatorInProgress {
+  std::string schema;                                             // empty until it is defined
+  OpBase* op = nullptr;                                           // null until its type is known
+  void* by_device = nullptr;                                      // the OperatorByDevice around it
+  std::vector<std::function<void(OperatorInProgress&)>> waiting;  // functions, for the schema
+};
+/// That of a name, "my::scale". Throws ValueError where the name has no namespace, or is one of Rushlight's own.
+OperatorInProgress& operator_in_progress(const std::string& name);
+/// Gives the name its schema, and the functions that waited for it. Throws ValueError where it has one.
+void define(const std::string& schema);
+/// "my::scale(Tensor _0, float _1) -> Tensor", for a function that was given without a schema.
+std::string schema_of(const std::string& name, const library::Signature& signature);
+
+/// What a function registers as.
+enum class Serves : uint8_t { AllByOthers, AllDevices, OneDevice, Autograd };
+struct Key {
+  Serves serves = Serves::AllByOthers;
+  DeviceType device = kCPU;
+};
+/// "CPU", "AutogradCUDA", "CompositeImplicitAutograd". Throws NotImplementedError for other keys.
+Key key_named(std::string_view name);
+
+/// An operator with a function for each type of device.
+template <class Sig>
+struct OperatorByDevice;
+template <class R, class... Args>
+struct OperatorByDevice<R(Args...)> {
+  explicit OperatorByDevice(const char* schema) : op(schema) {}
+  Op<R(Args...)> op;
+  R (*table[kNumDeviceTypes])(Args...) = {};
+};
+
+/// A place that registers a function: calls it, with its own types of arguments.
+template <class Place, class Fn>
+struct FunctionAt;
+template <class Place, class R, class... Args>
+struct FunctionAt<Place, R (*)(Args...)> {
+  using Signature = R(as_operators_take<Args>...);
+  static inline R (*given)(Args...) = nullptr;
+  static inline OperatorByDevice<Signature>* made = nullptr;  // where this place was the first of its name
+
+  static R call(as_operators_take<Args>... args) { return given(as_given<Args>(args)...); }
+  static R front(as_operators_take<Args>... args) {
+    return library::detail::call_by_device(made->op, made->table, args...);
+  }
+
+  static void add(OperatorInProgress& operation, Key key) {
+    if (!operation.op) {
+      made = new OperatorByDevice<Signature>(operation.schema.c_str());
+      library::check_signature(made->op, library::signature_of<Signature>());
+      operation.op = &made->op;
+      operation.by_device = made;
+      if (key.serves != Serves::AllByOthers) registry().native(made->op, front);
+    } else {
+      library::check_signature(*operation.op, library::signature_of<Signature>());
+    }
+    auto& typed = *static_cast<OperatorByDevice<Signature>*>(operation.by_device);
+    switch (key.serves) {
+      case Serves::AllByOthers: registry().composite(typed.op, call); break;
+      case Serves::Autograd: registry().kernel(typed.op, rush::DispatchKey::Autograd, call); break;
+      case Serves::OneDevice: typed.table[static_cast<int>(key.device)] = call; break;
+      case Serves::AllDevices:
+        for (auto& fn : typed.table) fn = fn ? fn : call;
+        break;
+    }
+  }
+};
+
+/// `m` of TORCH_LIBRARY: defines operators of one namespace and gives their functions.
+class OperatorsOf {
+ public:
+  explicit OperatorsOf(std::string name_space, std::string_view key = {})
+      : prefix_(std::move(name_space) + "::"), key_(key.empty() ? Key() : key_named(key)) {}
+
+  /// Defines an operator by its schema, "scale(Tensor x, float factor) -> Tensor"; impl brings its functions.
+  OperatorsOf& def(const std::string& schema) {
+    define(with_namespace(schema));
+    return *this;
+  }
+  /// Defines one with a function that serves all devices and consists of calls to operators, or records what it does by
+  /// an autograd::Function; a lambda without captures will do. Given a name alone, the schema follows from the types.
+  template <class Fn, class Place = decltype([] {}), class File = ThisFile>
+  OperatorsOf& def(const std::string& schema, const Fn& fn) {
+    const std::string whole = with_namespace(schema);
+    using At = FunctionAt<std::pair<Place, File>, decltype(+fn)>;
+    const bool has_types = whole.find('(') != std::string::npos;
+    define(has_types ? whole : schema_of(whole, library::signature_of<typename At::Signature>()));
+    give<At>(whole.substr(0, whole.find('(')), fn);
+    return *this;
+  }
+  /// A function of an operator that is defined here or elsewhere, before or after.
+  template <class Fn, class Place = decltype([] {}), class File = ThisFile>
+  OperatorsOf& impl(const std::string& name, const Fn& fn) {
+    give<FunctionAt<std::pair<Place, File>, decltype(+fn)>>(with_namespace(name), fn);
+    return *this;
+  }
+
+ private:
+  std::string with_namespace(const std::string& name) const {
+    return name.substr(0, name.find('(')).find("::") == std::string::npos ? prefix_ + name : name;
+  }
+  template <class At, class Fn>
+  void give(const std::string& name, const Fn& fn) const {
+    At::given = fn;
+    OperatorInProgress& operation = operator_in_progress(name);
+    if (operation.schema.empty()) {
+      operation.waiting.push_back([key = key_](OperatorInProgress& defined) { At::add(defined, key); });
+    } else {
+      At::add(operation, key_);
+    }
+  }
+
+  std::string prefix_;
+  Key key_;
+};
+
+/// Calls a function before main() begins.
+struct RegistersAtStart {
+  explicit RegistersAtStart(void (*body)()) { body(); }
+};
+
+}  // namespace rush::libtorch
+
+namespace rush {
+/// torch::RegisterOperators().op("my::scale", &scale): as def of TORCH_LIBRARY, and the older form of it.
+class RegisterOperators {
+ public:
+  RegisterOperators() = default;
+  template <class Fn, class Place = decltype([] {}), class File = libtorch::ThisFile>
+  RegisterOperators(const std::string& schema, const Fn& fn) {
+    block_.def<Fn, Place, File>(schema, fn);
+  }
+  template <class Fn, class Place = decltype([] {}), class File = libtorch::ThisFile>
+  RegisterOperators&& op(const std::string& schema, const Fn& fn) && {
+    block_.def<Fn, Place, File>(schema, fn);
+    return std::move(*this);
+  }
+
+ private:
+  libtorch::OperatorsOf block_{""};
+};
+}  // namespace rush
+
+#define RUSH_LIBRARY_BLOCK_NAMED(ns, key, body, m)                     \
+  static void body(::rush::libtorch::OperatorsOf&);                    \
+  static const ::rush::libtorch::RegistersAtStart body##_at_start([] { \
+    ::rush::libtorch::OperatorsOf block(#ns, key);                     \
+    body(block);                                                       \
+  });                                                                  \
+  static void body([[maybe_unused]] ::rush::libtorch::OperatorsOf& m)
+#define RUSH_LIBRARY_BLOCK_NUMBERED(ns, key, number, m) \
+  RUSH_LIBRARY_BLOCK_NAMED(ns, key, rush_operators_of_##ns##_##number, m)
+#define RUSH_LIBRARY_BLOCK(ns, key, number, m) RUSH_LIBRARY_BLOCK_NUMBERED(ns, key, number, m)
+#define TORCH_LIBRARY(ns, m) RUSH_LIBRARY_BLOCK(ns, "", __COUNTER__, m)
+#define TORCH_LIBRARY_FRAGMENT(ns, m) RUSH_LIBRARY_BLOCK(ns, "", __COUNTER__, m)
+#define TORCH_LIBRARY_IMPL(ns, key, m) RUSH_LIBRARY_BLOCK(ns, #key, __COUNTER__, m)
+#define TORCH_FN(function) (&function)
+#define TORCH_SELECTIVE_NAME(name) name
+#define TORCH_SELECTIVE_SCHEMA(schema) schema
