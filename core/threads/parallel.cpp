@@ -19,6 +19,7 @@ namespace {
 
 std::atomic<int> requested_threads{0};
 thread_local constinit bool serial_loops = false;
+thread_local constinit int loop_member = 0;  // of the last loop that this thread worked in; 0 in callers
 
 // OMP_NUM_THREADS counts here as for PyTorch, whose users limit programs by it.
 int default_threads() {
@@ -40,6 +41,7 @@ class Loop {
     const SerialLoopsGuard nested;
     const DispatchStateGuard guard;
     dispatch_state = state_;
+    loop_member = member;
     for (int i = 0; i < members_; ++i) {
       const int share = (member + i) % members_;
       std::atomic<int>& next = shares_[share].next;
@@ -104,6 +106,7 @@ int get_num_threads() {
 }
 
 bool in_parallel_region() { return serial_loops; }
+int get_thread_num() { return loop_member; }
 
 void detail::parallel_ranges(int64_t begin, int64_t end, int64_t grain, RangeFn fn, void* context) {
   constexpr int kChunks = 4;  // of a share: the more, the less is waited for, and the more calls

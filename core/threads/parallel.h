@@ -10,6 +10,8 @@ void set_num_threads(int threads);
 int get_num_threads();
 /// Whether the caller already runs inside a parallel_for, or under a SerialLoopsGuard; loops do not nest.
 bool in_parallel_region();
+/// Which of a loop's threads the caller is, below get_num_threads(): the caller of the loop is 0. Mirrors at::.
+int get_thread_num();
 
 /// For a scope, loops of this thread are not split: for threads that are themselves what runs in parallel.
 class SerialLoopsGuard {

@@ -32,6 +32,18 @@ TEST_CASE("every index is visited once, by any number of threads") {
   }
 }
 
+TEST_CASE("each thread of a loop has a number of its own, and the caller is 0") {
+  const NumThreadsGuard guard(3);
+  std::vector<int64_t> visits(3, 0);  // a thread writes where its number says: nothing else guards it
+  for (int round = 0; round < 20; ++round) {
+    parallel_for(0, 3000, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) ++visits.at(static_cast<size_t>(get_thread_num()));
+    });
+    CHECK(get_thread_num() == 0);
+  }
+  CHECK(visits[0] + visits[1] + visits[2] == 60000);
+}
+
 TEST_CASE("a range within the grain stays in one chunk") {
   const NumThreadsGuard guard(4);
   std::atomic<int> chunks{0};
