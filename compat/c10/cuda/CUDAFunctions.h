@@ -1,0 +1,6 @@
+#pragma once
+#include "torch/types.h"
+
+namespace rush::cuda {
+inline void device_synchronize() { synchronize(); }
+}  // namespace rush::cuda

@@ -1,0 +1,3 @@
+#pragma once
+#include "backends/cuda/stream/stream.h"
+#include "torch/types.h"
