@@ -23,13 +23,17 @@ using tensor_list = Tensors;
 class SavedValue : public std::any {
  public:
   using std::any::any;
-  using std::any::operator=;
-  // A copy: what the list refers to may go before backward comes.
+  // What an ArrayRef or a literal refers to is copied: it may be gone when backward reads it.
   template <class T>
-  void operator=(ArrayRef<T> values) {
-    *this = values.vec();
+  requires(!std::is_base_of_v<std::any, std::remove_cvref_t<T>>) SavedValue& operator=(T&& value) {
+    std::any::operator=(std::forward<T>(value));
+    return *this;
   }
-  void operator=(const char* text) { *this = std::string(text); }
+  template <class T>
+  SavedValue& operator=(ArrayRef<T> values) {
+    return *this = values.vec();
+  }
+  SavedValue& operator=(const char* text) { return *this = std::string(text); }
 
   // Numbers are converted, within the range of what is asked for; lists and text are not.
   double toDouble() const { return to_number().toDouble(); }
@@ -38,9 +42,22 @@ class SavedValue : public std::any {
   Scalar toScalar() const { return to_number(); }
   const Tensor& toTensor() const { return as<Tensor>("a tensor"); }
   const std::string& toStringRef() const { return as<std::string>("a string"); }
-  std::vector<int64_t> toIntVector() const { return as<std::vector<int64_t>>("a list of integers"); }
-  std::vector<int64_t> toIntList() const { return toIntVector(); }
-  std::vector<double> toDoubleVector() const { return as<std::vector<double>>("a list of numbers"); }
+  // A view of the list, or a copy.
+  IntArrayRef toIntList() const { return as<std::vector<int64_t>>("a list of integers"); }
+  ArrayRef<double> toDoubleList() const { return as<std::vector<double>>("a list of numbers"); }
+  ArrayRef<Tensor> toTensorList() const { return as<Tensors>("a list of tensors"); }
+  std::vector<int64_t> toIntVector() const { return toIntList().vec(); }
+  std::vector<double> toDoubleVector() const { return toDoubleList().vec(); }
+  Tensors toTensorVector() const { return toTensorList().vec(); }
+  // As the reader of that type.
+  template <class T>
+  T to() const {
+    if constexpr (std::is_arithmetic_v<T>) {
+      return to_number().to<T>();
+    } else {
+      return as<T>("a value of another type");
+    }
+  }
 
  private:
   template <class T>

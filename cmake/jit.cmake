@@ -34,6 +34,7 @@ set(RUSH_JIT_HEADERS
   core/half.h
   core/integer.h
   core/macros.h
+  core/ops/libtorch_complex.inc
   core/philox.h
   core/scalar_type.h)
 

@@ -51,13 +51,13 @@ class ArrayRef {
   constexpr const T* begin() const { return data_; }
   constexpr const T* end() const { return data_ + size_; }
   constexpr const T& operator[](size_t i) const { return data_[i]; }
-  constexpr const T& at(size_t i) const { return i < size_ ? data_[i] : throw std::out_of_range("ArrayRef::at"); }
   constexpr const T& front() const { return data_[0]; }
   constexpr const T& back() const { return data_[size_ - 1]; }
   /// The part of `n` elements from `start`; the caller keeps it in range.
   constexpr ArrayRef slice(size_t start, size_t n) const { return ArrayRef(data_ + start, n); }
   constexpr ArrayRef slice(size_t start) const { return ArrayRef(data_ + start, size_ - start); }
   std::vector<T> vec() const { return std::vector<T>(begin(), end()); }  // a copy
+#include "core/ops/libtorch_array_ref.inc"
 
   friend bool operator==(ArrayRef a, ArrayRef b) {
     if (a.size() != b.size()) return false;

@@ -32,6 +32,7 @@ struct alignas(2 * sizeof(T)) complex {
   RUSH_HD constexpr T imag() const { return imag_; }
   RUSH_HD constexpr void real(T value) { real_ = value; }
   RUSH_HD constexpr void imag(T value) { imag_ = value; }
+#include "core/ops/libtorch_complex.inc"
   RUSH_HD constexpr complex& operator+=(const complex& other) { return *this = *this + other; }
   RUSH_HD constexpr complex& operator-=(const complex& other) { return *this = *this - other; }
   RUSH_HD constexpr complex& operator*=(const complex& other) { return *this = *this * other; }

@@ -89,6 +89,7 @@ class intrusive_ptr {  // a handle on a T, an IntrusiveTarget; null holds nothin
   T* operator->() const noexcept { return target_; }
   explicit operator bool() const noexcept { return target_ != nullptr; }
   uint32_t use_count() const noexcept { return target_ ? target_->use_count() : 0; }
+#include "core/ops/libtorch_intrusive_ptr.inc"
 
   friend bool operator==(const intrusive_ptr& a, const intrusive_ptr& b) { return a.target_ == b.target_; }
   friend bool operator==(const intrusive_ptr& a, std::nullptr_t) { return a.target_ == nullptr; }

@@ -57,11 +57,9 @@ class Scalar {
     }
   }
   double toDouble() const { return to<double>(); }
-  float toFloat() const { return to<float>(); }
   int64_t toLong() const { return to<int64_t>(); }
-  int32_t toInt() const { return to<int32_t>(); }
-  complex<double> toComplexDouble() const { return to<complex<double>>(); }
   bool toBool() const { return to<bool>(); }
+#include "core/ops/libtorch_scalar.inc"
 
   Scalar conj() const { return is_complex() ? Scalar(complex<double>(real_, -imag_)) : *this; }  // itself if real
 

@@ -104,11 +104,9 @@ class Tensor : public DeviceCopies<Tensor> {
   int64_t size(int64_t dim) const;
   int64_t stride(int64_t dim) const;
   int64_t dim() const { return checked().dim(); }                             // how many dimensions there are
-  int64_t ndimension() const { return dim(); }                                // libtorch's other name of it
   int64_t numel() const { return checked().numel(); }                         // the product of the sizes
   int64_t storage_offset() const { return checked().storage_offset(); }       // in elements
   int64_t element_size() const { return rush::element_size(scalar_type()); }  // in bytes
-  int64_t itemsize() const { return element_size(); }                         // libtorch's other name of it
   int64_t nbytes() const { return numel() * element_size(); }                 // of all elements, in bytes
   ScalarType scalar_type() const { return checked().dtype(); }                // the dtype as an enumerator
   TypeMeta dtype() const { return TypeMeta(scalar_type()); }                  // compares with kFloat32, prints "float"
@@ -256,8 +254,6 @@ class Tensor : public DeviceCopies<Tensor> {
   Tensor& operator&=(const Tensor& other) const { return bitwise_and_(other); }
   Tensor& operator|=(const Tensor& other) const { return bitwise_or_(other); }
   Tensor& operator^=(const Tensor& other) const { return bitwise_xor_(other); }
-
-  Tensor toType(ScalarType dtype) const { return to(dtype); }  // libtorch's name for to(dtype)
 
   // ---- the operators, a family a file ----
 #include "core/ops/methods.inc"

@@ -1,5 +1,7 @@
 // TensorAccessor: reads and writes single elements of a tensor on the CPU, without the cost of operators.
 #pragma once
+#include <utility>
+
 #include "core/tensor.h"
 
 namespace rush {
@@ -54,14 +56,33 @@ class PackedTensorAccessor {
   T* data() const { return data_; }
   Index size(size_t dim) const { return sizes_[dim]; }
   Index stride(size_t dim) const { return strides_[dim]; }
+  /// With two dimensions exchanged. Throws IndexError.
+  PackedTensorAccessor transpose(Index dim0, Index dim1) const {
+    for (const Index dim : {dim0, dim1}) {
+      RUSH_CHECK_INDEX(dim >= 0 && dim < static_cast<Index>(N), "transpose: there is no dimension ", dim, " of ", N);
+    }
+    PackedTensorAccessor exchanged = *this;
+    std::swap(exchanged.sizes_[dim0], exchanged.sizes_[dim1]);
+    std::swap(exchanged.strides_[dim0], exchanged.strides_[dim1]);
+    return exchanged;
+  }
 
  private:
   T* data_;
   Index sizes_[N], strides_[N];
 };
-template <class T, size_t N>
+/// What libtorch's accessors are told of their pointer: whether nothing else points there. Ours are the same for both.
+template <class T>
+struct DefaultPtrTraits {
+  using PtrType = T*;
+};
+template <class T>
+struct RestrictPtrTraits {
+  using PtrType = T* __restrict;
+};
+template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits>
 using PackedTensorAccessor32 = PackedTensorAccessor<T, N, int32_t>;
-template <class T, size_t N>
+template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits>
 using PackedTensorAccessor64 = PackedTensorAccessor<T, N, int64_t>;
 
 template <class T, size_t N>

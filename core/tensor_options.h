@@ -15,7 +15,7 @@ class TensorOptions {
   TensorOptions(ScalarType dtype) : dtype_(dtype) {}
   TensorOptions(TypeMeta dtype) : dtype_(dtype.toScalarType()) {}
   TensorOptions(Device device) : device_(device) {}
-  TensorOptions(DeviceType device) : device_(Device(device)) {}
+  TensorOptions(DeviceType device, int index = -1) : device_(Device(device, index)) {}
   /// These options with one changed; nullopt takes it back.
   TensorOptions dtype(std::optional<ScalarType> value) const { return with(&TensorOptions::dtype_, value); }
   TensorOptions device(std::optional<Device> value) const { return with(&TensorOptions::device_, value); }

@@ -1,5 +1,6 @@
 // Defines the methods of core/ops/libtorch_methods.inc. Note [Methods of libtorch alone]
 #include "ATen/batch_norm.h"
+#include "ATen/core/DeprecatedTypeProperties.h"
 #include "ATen/linear_algebra.h"
 #include "ATen/random_operators.h"
 #include "ATen/sparse_operators.h"
@@ -45,6 +46,9 @@ Tensor& float_power_(Tensor& self, const Exponent& exponent) {
 }
 Tensor hardshrink_backward(const Tensor& self, const Tensor& grad_out, const Scalar& lambd) {
   return ops::hardshrink_backward(grad_out, self, lambd);
+}
+DeprecatedTypeProperties& type(const Tensor& self) {
+  return type_properties(self.device().type, self.scalar_type(), self.is_sparse());
 }
 Tensor& write(Tensor& self, const Tensor& result, const char* method) {
   check_result_type(method, result.scalar_type(), self.scalar_type());

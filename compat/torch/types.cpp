@@ -4,7 +4,21 @@
 
 namespace rush::detail {
 
+// As the standard library writes numbers: "2.5", "(2,3.1)".
+static std::string libtorch_text(const Scalar& number) {
+  std::ostringstream text;
+  if (number.is_complex()) {
+    text << number.toComplexDouble();
+  } else if (number.is_floating_point()) {
+    text << number.toDouble();
+  } else {
+    text << str(number);
+  }
+  return text.str();
+}
+
 bool go_by_libtorch() {
+  scalar_text = libtorch_text;
   nn::detail::set_printed_namespace("torch");  // see Note [The names of modules in print]
   optim::detail::step_lr_is_late = true;
   autograd::function_prefix = "torch::autograd::";
@@ -29,6 +43,14 @@ std::ostream& operator<<(std::ostream& out, const TensorIndex& index) {
 }
 
 }  // namespace rush::indexing
+
+namespace at {
+
+Tensor scalar_to_tensor(const Scalar& number, Device device) {
+  return scalar_tensor(number, TensorOptions(number.type()).device(device));
+}
+
+}  // namespace at
 
 namespace at::detail {
 

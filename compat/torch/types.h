@@ -3,20 +3,27 @@
 // paths. The word `torch` means `rush`: a macro, since only so can a program reopen torch::nn and specialise there,
 // which an alias refuses, and say `nn` after `using namespace torch`, which a second namespace makes ambiguous. `at`
 // and `c10`, words that methods have too, are namespaces with a using-directive; a program may put names of its own
-// there. "Unchanged" ends with TorchScript and device code. What such a program prints and draws is libtorch's:
-// tensors, modules and random numbers on the CPU.
+// there. CPUGeneratorImpl is a macro, too: libtorch's generator, not Rushlight's. "Unchanged" ends with TorchScript and
+// device code. What such a program prints and draws is libtorch's: tensors, modules and random numbers on the CPU.
 #pragma once
 #include <rushlight.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cctype>
+#include <concepts>
+#include <iomanip>
 #include <iostream>
 #include <limits>
+#include <numeric>
 #include <sstream>
+#include <thread>
 
+#include "ATen/Dispatch.h"
 #include "ATen/batch_norm.h"
+#include "ATen/core/DeprecatedTypeProperties.h"
 #include "ATen/core/Formatting.h"
+#include "ATen/core/LegacyTypeDispatch.h"
 #include "ATen/core/ivalue.h"
 #include "ATen/linear_algebra.h"
 #include "ATen/out_functions.h"
@@ -25,6 +32,7 @@
 #include "ATen/special_functions.h"
 #include "ATen/statistics.h"
 #include "c10/core/DispatchKeySet.h"
+#include "c10/macros/Macros.h"
 #include "c10/util/Exception.h"
 #include "c10/util/Logging.h"
 #include "c10/util/MaybeOwned.h"
@@ -37,6 +45,7 @@
 #include "torch/data/detail/sequencers.h"
 
 #define torch rush
+#define CPUGeneratorImpl Mt19937GeneratorImpl
 
 namespace rush::detail {
 // What a program does otherwise when it includes these headers: its modules and functions print as libtorch's, StepLR
@@ -51,7 +60,6 @@ namespace at {
 using namespace rush;
 using c10::IValue;
 using c10::str;
-using CPUGeneratorImpl = Mt19937GeneratorImpl;
 using TensorBase = Tensor;
 namespace internal {
 constexpr int64_t GRAIN_SIZE = 32768;  // elements that are worth a thread's while
@@ -60,6 +68,22 @@ namespace detail {
 Generator createCPUGenerator(uint64_t seed = kDefaultSeed);
 inline const Generator& getDefaultCPUGenerator() { return default_generator(kCPU); }
 }  // namespace detail
+inline bool hasCUDA() { return cuda::is_available(); }
+inline bool hasMPS() { return false; }
+inline bool hasXPU() { return false; }
+/// The number as a tensor without dimensions, of the widest dtype of its kind.
+Tensor scalar_to_tensor(const Scalar& number, Device device = kCPU);
+/// The implementation of a generator as that type. Throws ValueError where there is none, or one of another device.
+template <class Impl>
+Impl* check_generator(const std::optional<Generator>& generator) {
+  Impl* impl = generator && generator->defined() ? dynamic_cast<Impl*>(generator->get<GeneratorImpl>()) : nullptr;
+  RUSH_CHECK_VALUE(impl, "check_generator: expected a generator of the type asked for");
+  return impl;
+}
+template <class Impl>
+Impl* get_generator_or_default(const std::optional<Generator>& generator, const Generator& otherwise) {
+  return check_generator<Impl>(generator && generator->defined() ? *generator : otherwise);
+}
 }  // namespace at
 
 namespace rush {
@@ -86,6 +110,26 @@ namespace c10 {
 using namespace rush;
 using std::string_view;
 using DeviceIndex = int8_t;
+using SymInt = int64_t;  // sizes are numbers here, never symbols
+using SymIntArrayRef = IntArrayRef;
+using intrusive_ptr_target = IntrusiveTarget;
+template <class T>
+ArrayRef<T> makeArrayRef(const T* first, size_t count) {
+  return ArrayRef<T>(first, count);
+}
+template <class Container>
+auto makeArrayRef(const Container& container) -> ArrayRef<std::remove_cvref_t<decltype(*container.data())>> {
+  return container;
+}
+inline Allocator* GetCPUAllocator() { return &rush::allocator(kCPU); }
+inline Allocator* GetAllocator(DeviceType type) { return &rush::allocator(type); }
+inline void SetAllocator(DeviceType type, Allocator* replacement) { rush::set_allocator(type, replacement); }
+namespace impl {
+template <ScalarType type>
+using ScalarTypeToCPPType = CppType<type>;
+template <ScalarType type>
+using ScalarTypeToCPPTypeT = cpp_type<type>;
+}  // namespace impl
 constexpr TypeMeta scalarTypeToTypeMeta(ScalarType type) { return TypeMeta(type); }
 constexpr ScalarType typeMetaToScalarType(TypeMeta type) { return type.toScalarType(); }
 /// Of an element, in bytes.
@@ -150,6 +194,12 @@ inline std::ostream& operator<<(std::ostream& out, const Slice& slice) {
 /// None, ..., 1, true, 0:2:1, or the tensor.
 std::ostream& operator<<(std::ostream& out, const TensorIndex& index);
 }  // namespace rush::indexing
+
+/// Of the address, as std::hash of a std::shared_ptr.
+template <class T>
+struct std::hash<rush::intrusive_ptr<T>> {
+  size_t operator()(const rush::intrusive_ptr<T>& pointer) const { return std::hash<T*>()(pointer.get()); }
+};
 
 namespace caffe2 {
 using rush::TypeMeta;

@@ -25,11 +25,23 @@ inline const char* printed(MemoryFormat format) {
   constexpr const char* names[] = {"Contiguous", "Preserve", "ChannelsLast", "ChannelsLast3d"};
   return names[static_cast<int>(format)];
 }
+// What a number is in print; libtorch's headers change it.
+using ScalarText = std::string (*)(const Scalar&);
+inline constinit ScalarText scalar_text = [](const Scalar& number) { return str(number); };
+inline std::string printed(const Scalar& number) { return scalar_text(number); }
 template <class T>
 std::string printed(const T& value) {
   return str(value);
 }
 }  // namespace detail
+
+/// As the float that it converts to.
+template <class Stream, class T>
+requires(is_reduced_float_v<T> || is_float8_v<T>) && requires(Stream& s) { s << 1.0f; }
+Stream& operator<<(Stream& stream, const T& value) {
+  stream << static_cast<float>(value);
+  return stream;
+}
 
 template <class Stream,
           detail::OneOf<ScalarType, TypeMeta, DeviceType, Device, Layout, MemoryFormat, Scalar, TensorOptions> T>

@@ -28,6 +28,15 @@ TEST_CASE("an accessor reads and writes through the strides") {
   CHECK_THROWS_AS((Tensor().accessor<float, 1>()), Error);
 }
 
+TEST_CASE("dimensions of a packed accessor are exchanged") {
+  const Tensor x = arange(6, kFloat).reshape({2, 3});
+  const auto exchanged = x.packed_accessor32<float, 2>().transpose(0, 1);
+  CHECK(exchanged.size(0) == 3);
+  CHECK(exchanged[2][1] == 5);
+  CHECK_THROWS_AS(exchanged.transpose(0, 2), IndexError);
+  CHECK_THROWS_AS(exchanged.transpose(-1, 0), IndexError);
+}
+
 TEST_CASE("assigning to a view that has no name writes into its base") {
   Tensor x = zeros({2, 3}, kDouble);
   x[0] = ones({3}, kDouble);

@@ -1,11 +1,18 @@
-// Guards under which an operator's kernel for autograd calls the operator below it.
+// Guards under which libtorch's kernels call operators beneath autograd.
 #pragma once
-#include "torch/types.h"
+#include <rushlight.h>
 
-namespace rush {
-/// Calls of this thread pass autograd by, for the time of a scope.
-class AutoDispatchBelowAutograd {
-  DispatchStateGuard below_{KeySet(DispatchKey::Autograd)};
+namespace at {
+
+/// Nothing is recorded until the end of the scope: a NoGradGuard's effect.
+using AutoDispatchBelowAutograd = rush::NoGradGuard;
+using AutoDispatchBelowADInplaceOrView = rush::NoGradGuard;
+
+/// The old name of it. AutoNonVariableTypeMode(false) is an error in libtorch, too.
+struct AutoNonVariableTypeMode : rush::NoGradGuard {
+  explicit AutoNonVariableTypeMode(bool enabled = true) {
+    RUSH_CHECK(enabled, "AutoNonVariableTypeMode: it can only be enabled");
+  }
 };
-using AutoDispatchBelowADInplaceOrView = AutoDispatchBelowAutograd;
-}  // namespace rush
+
+}  // namespace at

@@ -1,5 +1,7 @@
 #pragma once
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,10 @@ class IValue : public rush::Value {
  public:
   using rush::Value::Value;
   IValue(rush::Value value) : rush::Value(std::move(value)) {}
+  IValue(rush::IntArrayRef values) : rush::Value(values.vec()) {}
+  IValue(std::nullopt_t) {}
+  template <class T>
+  IValue(const std::optional<T>& value) : rush::Value(value ? IValue(*value) : IValue()) {}
 
   bool isNone() const { return is_none(); }
   bool isTensor() const { return is<rush::Tensor>(); }
@@ -32,9 +38,13 @@ class IValue : public rush::Value {
   bool isString() const { return is<std::string>(); }
   bool isIntList() const { return is<std::vector<int64_t>>(); }
   bool isDoubleList() const { return is<std::vector<double>>(); }
+  bool isBoolList() const { return is<std::vector<bool>>(); }
+  bool isList() const { return isIntList() || isDoubleList() || isBoolList() || isTensorList(); }
+  bool isComplexDouble() const { return is<rush::complex<double>>(); }
+  bool isGenerator() const { return is<rush::Generator>(); }
   bool isTensorList() const { return is<std::vector<rush::Tensor>>(); }
   bool isDevice() const { return is<rush::Device>(); }
-  bool isScalar() const { return isInt() || isDouble() || isBool(); }
+  bool isScalar() const { return isInt() || isDouble() || isBool() || isComplexDouble(); }
 
   const rush::Tensor& toTensor() const { return as<rush::Tensor>(); }
   bool toBool() const { return as<bool>(); }
@@ -48,6 +58,35 @@ class IValue : public rush::Value {
   std::vector<double> toDoubleVector() const { return as<std::vector<double>>(); }
   std::vector<rush::Tensor> toTensorVector() const { return as<std::vector<rush::Tensor>>(); }
   rush::Device toDevice() const { return as<rush::Device>(); }
+  rush::complex<double> toComplexDouble() const { return as<rush::complex<double>>(); }
+  rush::ScalarType toScalarType() const { return as<rush::ScalarType>(); }
+  rush::Layout toLayout() const { return as<rush::Layout>(); }
+  rush::MemoryFormat toMemoryFormat() const { return as<rush::MemoryFormat>(); }
+  const rush::Generator& toGenerator() const { return as<rush::Generator>(); }
+  rush::Scalar toScalar() const {
+    if (isInt()) return toInt();
+    if (isBool()) return toBool();
+    return isDouble() ? rush::Scalar(toDouble()) : rush::Scalar(toComplexDouble());
+  }
+  /// Views of lists, which this value must outlive.
+  rush::IntArrayRef toIntList() const { return as<std::vector<int64_t>>(); }
+  rush::ArrayRef<double> toDoubleList() const { return as<std::vector<double>>(); }
+  rush::TensorList toTensorList() const { return as<std::vector<rush::Tensor>>(); }
+  /// As the reader of that type; none where there is no value.
+  template <class T>
+  T to() const {
+    if constexpr (std::is_same_v<T, rush::Scalar>) {
+      return toScalar();
+    } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      return static_cast<T>(toInt());
+    } else {
+      return as<T>();
+    }
+  }
+  template <class T>
+  std::optional<T> toOptional() const {
+    return isNone() ? std::nullopt : std::optional<T>(to<T>());
+  }
   /// What kind of value it is: "Tensor", "int", ...
   std::string tagKind() const { return kind(); }
 };

@@ -61,6 +61,23 @@ template <class E, class... Args>
   fail<E>(c10::str(args...));
 }
 
+/// The message of TORCH_CHECK_EQ and its like, thrown where the statement ends.
+class FailedCheck {
+ public:
+  FailedCheck() = default;
+  FailedCheck(const FailedCheck&) = delete;
+  FailedCheck& operator=(const FailedCheck&) = delete;
+  ~FailedCheck() noexcept(false) { fail<Error>(text_.str()); }
+  template <class T>
+  FailedCheck& operator<<(const T& value) {
+    text_ << value;
+    return *this;
+  }
+
+ private:
+  std::ostringstream text_;
+};
+
 }  // namespace rush::detail
 
 namespace c10 {
@@ -90,9 +107,37 @@ namespace WarningUtils = rush::WarningUtils;
 #define TORCH_CHECK_LINALG(condition, ...) RUSH_COMPAT_CHECK(LinAlgError, condition, __VA_ARGS__)
 #define TORCH_CHECK_NOT_IMPLEMENTED(condition, ...) RUSH_COMPAT_CHECK(NotImplementedError, condition, __VA_ARGS__)
 #define TORCH_INTERNAL_ASSERT(condition, ...) RUSH_COMPAT_CHECK(Error, condition, __VA_ARGS__)
+#ifdef NDEBUG
+#define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) \
+  while (false) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
+#else
+#define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
+#endif
+#define TORCH_CHECK_WITH(E, condition, ...) RUSH_COMPAT_CHECK(E, condition, __VA_ARGS__)
+#define TORCH_CHECK_ARG(condition, number, ...) TORCH_CHECK(condition, "invalid argument ", number, ": ", __VA_ARGS__)
 #define AT_ASSERT(condition) TORCH_INTERNAL_ASSERT(condition)
 #define AT_ASSERTM(condition, ...) TORCH_CHECK(condition, __VA_ARGS__)
 #define AT_ERROR(...) TORCH_CHECK(false, __VA_ARGS__)
+#define C10_THROW_ERROR(E, message) RUSH_THROW(::rush::E, message)
+/// Throws again what a handler has caught, with more said of where it happened.
+#define TORCH_RETHROW(error, ...)               \
+  do {                                          \
+    (error).add_context(c10::str(__VA_ARGS__)); \
+    throw;                                      \
+  } while (false)
+
+// Of two values, which the message has; more may be written behind it, as into a stream.
+#define RUSH_COMPAT_CHECK_OP(a, b, op) \
+  if (RUSH_LIKELY((a)op(b))) {         \
+  } else                               \
+    ::rush::detail::FailedCheck() << "Check failed: " #a " " #op " " #b " (" << (a) << " vs. " << (b) << "). "
+#define TORCH_CHECK_EQ(a, b) RUSH_COMPAT_CHECK_OP(a, b, ==)
+#define TORCH_CHECK_NE(a, b) RUSH_COMPAT_CHECK_OP(a, b, !=)
+#define TORCH_CHECK_LE(a, b) RUSH_COMPAT_CHECK_OP(a, b, <=)
+#define TORCH_CHECK_LT(a, b) RUSH_COMPAT_CHECK_OP(a, b, <)
+#define TORCH_CHECK_GE(a, b) RUSH_COMPAT_CHECK_OP(a, b, >=)
+#define TORCH_CHECK_GT(a, b) RUSH_COMPAT_CHECK_OP(a, b, >)
 
 #define TORCH_WARN RUSH_WARN
 #define TORCH_WARN_ONCE RUSH_WARN_ONCE
+#define TORCH_WARN_DEPRECATION RUSH_WARN

@@ -42,3 +42,6 @@ std::ostream& rush::detail::print_elements(std::ostream& out, const Container& c
   }
   return out;
 }
+
+/// Tells a logger of libtorch's, which there is none of here.
+#define C10_LOG_API_USAGE_ONCE(...)

@@ -14,8 +14,13 @@ class MaybeOwned {
   MaybeOwned() = default;
   static MaybeOwned borrowed(const T& value) { return MaybeOwned(value, true); }
   static MaybeOwned owned(T&& value) { return MaybeOwned(std::move(value), false); }
+  template <class... Args>
+  static MaybeOwned owned(std::in_place_t, Args&&... args) {
+    return MaybeOwned(T(std::forward<Args>(args)...), false);
+  }
 
-  const T& operator*() const { return value_; }
+  const T& operator*() const& { return value_; }
+  T operator*() && { return borrowed_ ? value_ : std::move(value_); }
   const T* operator->() const { return &value_; }
   bool unsafeIsBorrowed() const { return borrowed_; }
 

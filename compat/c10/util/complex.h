@@ -1,6 +1,9 @@
 // Complex numbers and tensors under one name, and the standard library's functions of the numbers.
 #pragma once
 #include <complex>
+#include <concepts>
+#include <istream>
+#include <ostream>
 
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/complex.h"
@@ -38,30 +41,65 @@ RUSH_COMPLEX_OPERATOR(/)
 
 }  // namespace rush
 
+// The standard library's functions, and in namespace std, too, three that it has for real numbers alone.
+#define RUSH_FORALL_FUNCTIONS_OF_COMPLEX(X)                                                                      \
+  X(exp)                                                                                                         \
+  X(log) X(log10) X(sqrt) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) \
+      X(atanh) X(log2) X(expm1) X(log1p)
+
 namespace std {
-#define RUSH_COMPLEX_TO_REAL(name)               \
-  template <class T>                             \
-  T name(const rush::complex<T>& z) {            \
-    return name(complex<T>(z.real(), z.imag())); \
+#define RUSH_REAL_OF_COMPLEX(name)              \
+  template <floating_point T>                   \
+  constexpr T name(const rush::complex<T>& z) { \
+    return name(static_cast<complex<T>>(z));    \
   }
-RUSH_COMPLEX_TO_REAL(abs)
-RUSH_COMPLEX_TO_REAL(arg)
-RUSH_COMPLEX_TO_REAL(norm)
-RUSH_COMPLEX_TO_REAL(real)
-RUSH_COMPLEX_TO_REAL(imag)
-#undef RUSH_COMPLEX_TO_REAL
-#define RUSH_COMPLEX_TO_COMPLEX(name)                               \
-  template <class T>                                                \
-  rush::complex<T> name(const rush::complex<T>& z) {                \
-    const complex<T> result = name(complex<T>(z.real(), z.imag())); \
-    return {result.real(), result.imag()};                          \
-  }
-RUSH_COMPLEX_TO_COMPLEX(conj)
-RUSH_COMPLEX_TO_COMPLEX(exp)
-RUSH_COMPLEX_TO_COMPLEX(log)
-RUSH_COMPLEX_TO_COMPLEX(sqrt)
-RUSH_COMPLEX_TO_COMPLEX(sin)
-RUSH_COMPLEX_TO_COMPLEX(cos)
-RUSH_COMPLEX_TO_COMPLEX(tanh)
-#undef RUSH_COMPLEX_TO_COMPLEX
+RUSH_REAL_OF_COMPLEX(abs)
+RUSH_REAL_OF_COMPLEX(arg)
+RUSH_REAL_OF_COMPLEX(norm)
+RUSH_REAL_OF_COMPLEX(real)
+RUSH_REAL_OF_COMPLEX(imag)
+#undef RUSH_REAL_OF_COMPLEX
+template <floating_point T>
+constexpr rush::complex<T> conj(const rush::complex<T>& z) {
+  return {z.real(), -z.imag()};
+}
+
+#define RUSH_FUNCTION_OF_COMPLEX(name)                      \
+  rush::complex<float> name(const rush::complex<float>& z); \
+  rush::complex<double> name(const rush::complex<double>& z);
+RUSH_FORALL_FUNCTIONS_OF_COMPLEX(RUSH_FUNCTION_OF_COMPLEX)
+#undef RUSH_FUNCTION_OF_COMPLEX
+rush::complex<float> pow(const rush::complex<float>& base, const rush::complex<float>& exponent);
+rush::complex<double> pow(const rush::complex<double>& base, const rush::complex<double>& exponent);
+
+/// "(1,2)", and back.
+template <floating_point T>
+ostream& operator<<(ostream& out, const rush::complex<T>& z) {
+  return out << static_cast<complex<T>>(z);
+}
+template <floating_point T>
+istream& operator>>(istream& in, rush::complex<T>& z) {
+  complex<T> read;
+  in >> read;
+  z = read;
+  return in;
+}
 }  // namespace std
+
+namespace c10 {
+using rush::complex;
+
+/// The number of that magnitude and angle, in radians.
+template <std::floating_point T>
+complex<T> polar(const T& radius, const T& angle = T()) {
+  return complex<T>(std::polar(radius, angle));
+}
+
+/// 2.5_id is 2.5 times the imaginary unit, as a complex<double>; _if makes a complex<float>.
+namespace complex_literals {
+constexpr complex<float> operator""_if(long double imag) { return {0, static_cast<float>(imag)}; }
+constexpr complex<float> operator""_if(unsigned long long imag) { return {0, static_cast<float>(imag)}; }
+constexpr complex<double> operator""_id(long double imag) { return {0, static_cast<double>(imag)}; }
+constexpr complex<double> operator""_id(unsigned long long imag) { return {0, static_cast<double>(imag)}; }
+}  // namespace complex_literals
+}  // namespace c10

@@ -144,6 +144,10 @@ void set(const Tensor& self, Indices indices, const Scalar& value) {
 using indexing::TensorIndex;
 
 Tensor Tensor::operator[](const Tensor& index) const { return this->index({index}); }
+Tensor Tensor::operator[](const Scalar& index) const {
+  RUSH_CHECK_TYPE(index.is_integral(false), "Can only index tensors with integral scalars, got ", index);
+  return select(0, index.toLong());
+}
 Tensor Tensor::index(std::initializer_list<TensorIndex> indices) const { return indexing::get(*this, indices); }
 Tensor Tensor::index(const std::vector<TensorIndex>& indices) const { return indexing::get(*this, indices); }
 Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> indices, const Tensor& values) const {

@@ -1,0 +1,6 @@
+#pragma once
+#include <bit>
+
+namespace c10 {
+using std::bit_cast;
+}
