@@ -69,6 +69,7 @@ Generator createCPUGenerator(uint64_t seed = kDefaultSeed);
 inline const Generator& getDefaultCPUGenerator() { return default_generator(kCPU); }
 }  // namespace detail
 inline bool hasCUDA() { return cuda::is_available(); }
+inline int64_t getNumGPUs() { return cuda::device_count(); }
 inline bool hasMPS() { return false; }
 inline bool hasXPU() { return false; }
 /// The number as a tensor without dimensions, of the widest dtype of its kind.

@@ -1,13 +1,12 @@
 // Every header that compat/ has is one of libtorch's; and what its small headers define.
 #include <ATen/ATen.h>
-#include <ATen/ArrayRef.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/DLConvertor.h>
 #include <ATen/Device.h>
 #include <ATen/DeviceGuard.h>
-#include <ATen/DimVector.h>
 #include <ATen/Dispatch.h>
+#include <ATen/ExpandUtils.h>
 #include <ATen/Formatting.h>
 #include <ATen/Functions.h>
 #include <ATen/Generator.h>
@@ -16,11 +15,11 @@
 #include <ATen/Scalar.h>
 #include <ATen/ScalarOps.h>
 #include <ATen/ScalarType.h>
-#include <ATen/Storage.h>
 #include <ATen/Tensor.h>
 #include <ATen/TensorIndexing.h>
 #include <ATen/TensorOptions.h>
 #include <ATen/Utils.h>
+#include <ATen/WrapDimUtils.h>
 #include <ATen/core/ATen_fwd.h>
 #include <ATen/core/DeprecatedTypeProperties.h>
 #include <ATen/core/Formatting.h>
@@ -34,6 +33,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/dlpack.h>
+#include <ATen/record_function.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/DefaultDtype.h>
@@ -58,6 +58,7 @@
 #include <c10/core/SymInt.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/core/TensorOptions.h>
+#include <c10/core/WrapDimMinimal.h>
 #include <c10/macros/Export.h>
 #include <c10/macros/Macros.h>
 #include <c10/util/ArrayRef.h>

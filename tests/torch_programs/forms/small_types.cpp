@@ -1,5 +1,8 @@
 // The small types of c10: numbers, complex numbers, references to arrays, vectors, hashes, owners, and checks.
+#include <ATen/ExpandUtils.h>
 #include <ATen/Parallel.h>
+#include <ATen/WrapDimUtils.h>
+#include <ATen/record_function.h>
 #include <c10/util/CallOnce.h>
 #include <c10/util/ExclusivelyOwned.h>
 #include <c10/util/MaybeOwned.h>
@@ -64,6 +67,14 @@ static void arrays() {
   std::cout << c10::multiply_integers(numbers) << c10::sum_integers(numbers.begin() + 1, numbers.end()) << " "
             << c10::numelements_from_dim(1, numbers) << c10::numelements_to_dim(2, numbers) << " "
             << c10::ssize(numbers) << " " << c10::bit_cast<uint32_t>(1.0f) << "\n";
+  RECORD_FUNCTION("arrays", std::vector<c10::IValue>());
+  std::cout << at::maybe_wrap_dim(-1, 3) << c10::maybe_wrap_dim(0, 0)
+            << torch::IntArrayRef(at::infer_size({2, 1}, {3}));
+  try {
+    std::cout << at::maybe_wrap_dim(3, 3);
+  } catch (const c10::IndexError&) {
+    std::cout << " no dimension\n";
+  }
   c10::SmallVector<int64_t, 2> small(sizes.begin(), sizes.end());
   small.append(2, 7);
   small.insert(small.begin(), small.pop_back_val());
