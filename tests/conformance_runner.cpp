@@ -104,6 +104,29 @@ TEST_CASE("run_case: another schema, dtype, shape or an exception fails; an unkn
   CHECK(missing.reason == "aten::no_such_operator is not registered");
 }
 
+TEST_CASE("run_case: numbers are outputs, and so is what must be undefined") {
+  const std::string no_tensor = R"({"id":"equal/0","op":"equal","overload":"aten::equal","schema":)"
+                                R"("aten::equal(Tensor self, Tensor other) -> bool","dtype":"float64","args":[)" +
+                                two_by_two("a") + "," + two_by_two("a") +
+                                R"(],"kwargs":{},"outputs":[{"tensor":"same","dtype":"bool","shape":[]}]})";
+  rush::io::NamedTensors tensors = mul_tensors();
+  tensors.emplace_back("same", rush::scalar_tensor(true, rush::kBool));
+  CHECK(judge(no_tensor, tensors).outcome == Outcome::Passed);
+  tensors.back().second.fill_(false);
+  check_failed(judge(no_tensor, tensors), "output 0: 1 of 1 values differ");
+  check_failed(judge(mul_case(kMul, "null"), tensors), "output 0: there is one, expected none");
+}
+
+TEST_CASE("run_case: what is to be refused must throw an error of the library") {
+  std::string line = mul_case();
+  line.insert(line.size() - 1, R"(,"refused":"the sizes must match")");
+  rush::io::NamedTensors tensors = mul_tensors();
+  check_failed(judge(line, tensors), "is not refused, expected: the sizes must match");
+  tensors[0].second = matrix({1, 2, 3}, 1);
+  line.replace(line.find("[2,2]"), 5, "[1,3]");
+  CHECK(judge(line, tensors).outcome == Outcome::Passed);
+}
+
 TEST_CASE("ArgumentReader: strides as given, complex pairs, special numbers and lists") {
   TemporaryFolder folder;
   const std::string path = folder.write("cases.jsonl", mul_case());

@@ -38,11 +38,11 @@ expect_status 0
 alone=$out
 rush help
 [[ $out == "$alone" ]] || fail "./rush alone does not print the help"
-for command in demo gpt mesh_gpt gpt2 resnet spectrogram gcn submanifold launch plan lab quiz test compute-sanitizer fuzz bench conformance train-parity portability fetch docs diagrams build; do
+for command in demo gpt mesh_gpt gpt2 resnet spectrogram gcn submanifold launch plan lab quiz test compute-sanitizer fuzz bench conformance sweep train-parity portability fetch docs diagrams build; do
   [[ $out == *$'\n'"  $command"* ]] || fail "the help leaves out $command"
 done
 
-for command in profile launch memory quiz test compute-sanitizer fuzz bench conformance train-parity portability fetch docs diagrams build; do
+for command in profile launch memory quiz test compute-sanitizer fuzz bench conformance sweep train-parity portability fetch docs diagrams build; do
   rush $command --help
   expect_status 0
   [[ $out == "  $command"* && $alone == *"$out"* ]] || fail "the help of $command: $out"

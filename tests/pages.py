@@ -162,7 +162,7 @@ class Checker:
                 self.say(f"./rush has no command {command}")
                 continue
             program = PROGRAMS.get(command, command)
-            known = self.rush if command in {"compute-sanitizer", "portability", "fetch", "build", "lab", "docs", "quiz"} else None
+            known = self.rush if command in {"compute-sanitizer", "portability", "fetch", "build", "lab", "docs", "quiz", "sweep"} else None
             for word in words:
                 if word.startswith("--") and command not in FOREIGN_OPTIONS:
                     self.check_option(f"./rush {command}", word, known or self.help_of(program))

@@ -30,6 +30,7 @@ Case parse_case(const json& line) {
   one.outputs = line.at("outputs");
   one.grad_outputs = line.value("grad_outputs", json::object());
   one.grads = line.value("grads", json::object());
+  one.refused = line.value("refused", "");
   return one;
 }
 

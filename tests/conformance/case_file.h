@@ -19,6 +19,7 @@ struct Case {
   rush::ScalarType dtype;
   // As the file gives them: a tensor is {"tensor": KEY, "dtype": ..., "shape": ...}.
   nlohmann::json args, kwargs, outputs, grad_outputs, grads;
+  std::string refused;  // why the call must throw; empty where it must not
 };
 
 class CaseFile {

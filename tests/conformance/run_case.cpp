@@ -37,6 +37,16 @@ rush::Stack bind(const Case& one, ArgumentReader& reader) {
   return schema.bind(std::move(positional), std::move(named));
 }
 
+// A result that is one tensor or one number, which is a tensor without dimensions.
+Tensor as_tensor(const Value& value) {
+  if (value.is<bool>()) return rush::scalar_tensor(value.as<bool>(), rush::kBool);
+  if (value.is<int64_t>()) return rush::scalar_tensor(value.as<int64_t>(), rush::kInt64);
+  if (value.is<double>()) return rush::scalar_tensor(value.as<double>(), rush::kFloat64);
+  if (value.is<rush::complex<double>>())
+    return rush::scalar_tensor(value.as<rush::complex<double>>(), rush::kComplex128);
+  return value.as<Tensor>();
+}
+
 // All tensors of the results, lists one by one.
 std::vector<Tensor> flatten(const rush::Stack& results) {
   std::vector<Tensor> tensors;
@@ -44,7 +54,7 @@ std::vector<Tensor> flatten(const rush::Stack& results) {
     if (value.is<std::vector<Tensor>>()) {
       for (const Tensor& t : value.as<std::vector<Tensor>>()) tensors.push_back(t);
     } else {
-      tensors.push_back(value.as<Tensor>());
+      tensors.push_back(as_tensor(value));
     }
   }
   return tensors;
@@ -59,7 +69,9 @@ Reason output_difference(const Case& one, const std::vector<Tensor>& actual, con
   if (is_factorization(one.family))
     return factorization_difference(one.family, actual, expected, tolerance(expected[0]));
   for (size_t i = 0; i < expected.size(); ++i) {
-    if (const Reason reason = difference(actual[i], expected[i], tolerance(expected[i]))) {
+    if (!expected[i].defined()) {
+      if (actual[i].defined()) return rush::str("output ", i, ": there is one, expected none");
+    } else if (const Reason reason = difference(actual[i], expected[i], tolerance(expected[i]))) {
       return rush::str("output ", i, ": ", *reason);
     }
   }
@@ -180,7 +192,7 @@ Results run_compiled(const CaseFile& file, const Case& one, const rush::OpBase& 
 Reason failure(const CaseFile& file, const Case& one, const rush::OpBase& op, rush::Device device, bool is_compiled) {
   if (op.schema() != one.schema) return rush::str("the schema is ", op.schema(), ", expected ", one.schema);
   std::vector<Tensor> expected;
-  for (const json& spec : one.outputs) expected.push_back(file.tensor(spec));
+  for (const json& spec : one.outputs) expected.push_back(spec.is_null() ? Tensor() : file.tensor(spec));
   ArgumentReader reader(file, device);
   const bool can_compile = is_compiled && !is_factorization(one.family);  // the signs of these are read from results
   const Results results = can_compile ? run_compiled(file, one, op, reader, expected, device)
@@ -192,6 +204,18 @@ Reason failure(const CaseFile& file, const Case& one, const rush::OpBase& op, ru
   return gradient_difference(file, one, reader, results.gradients, device);
 }
 
+// Whether the operator throws an error of ours; what else is thrown is no refusal.
+Reason acceptance(const CaseFile& file, const Case& one, const rush::OpBase& op, rush::Device device) {
+  ArgumentReader reader(file, device);
+  try {
+    rush::Stack stack = bind(one, reader);
+    op.call_boxed(stack);
+  } catch (const rush::Error&) {
+    return std::nullopt;
+  }
+  return "is not refused, expected: " + one.refused;
+}
+
 }  // namespace
 
 Verdict run_case(const CaseFile& file, const Case& one, rush::Device device, bool is_compiled) {
@@ -199,7 +223,7 @@ Verdict run_case(const CaseFile& file, const Case& one, rush::Device device, boo
   if (!op) return {Outcome::Missing, one.overload + " is not registered"};
   Reason reason;
   try {
-    reason = failure(file, one, *op, device, is_compiled);
+    reason = one.refused.empty() ? failure(file, one, *op, device, is_compiled) : acceptance(file, one, *op, device);
   } catch (const std::exception& error) {
     reason = rush::str("threw: ", error.what());
   }

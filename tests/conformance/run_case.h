@@ -16,7 +16,8 @@ struct Verdict {
 
 /// Calls the case's operator by name. It passes when its schema is the case's, it does not throw, and every output and
 /// gradient agrees; it is missing when no operator of that name is registered. Compiled, it is called and
-/// differentiated in a function that rush::compile has traced before.
+/// differentiated in a function that rush::compile has traced before. An output that is null must be undefined; a
+/// number is compared as a tensor without dimensions. A case that is `refused` passes when the call throws rush::Error.
 Verdict run_case(const CaseFile& file, const Case& one, rush::Device device, bool is_compiled = false);
 
 }  // namespace conformance

@@ -1,0 +1,15 @@
+"""Runs a program as Python would run it by its name."""
+import os
+import runpy
+import sys
+
+
+def run(command):
+    """`command` is the file and its arguments. The program may exit."""
+    path = os.path.abspath(command[0])
+    sys.argv = [path, *command[1:]]
+    sys.path.insert(0, os.path.dirname(path))
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit:
+        pass
