@@ -1,6 +1,6 @@
 #include "core/ops/pointwise/binary.h"
 
-#include "core/ops/pointwise/sub_check.h"
+#include "core/ops/pointwise/sum_check.h"
 #include "core/ops/register.h"
 
 namespace rush {
@@ -9,12 +9,14 @@ namespace native {
 
 static Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   auto it = TensorIterator::pointwise("add", Tensor(), {&self, &other}, Promotion::Common);
+  check_alpha("add", it.common_dtype(), alpha);
   kernels::add(it.device_type(), it, alpha);
   return it.take_output();
 }
 
 static Tensor& add_(Tensor& self, const Tensor& other, const Scalar& alpha) {
   auto it = TensorIterator::pointwise("add_", self, {&self, &other}, Promotion::Common);
+  check_alpha("add_", it.common_dtype(), alpha);
   kernels::add(it.device_type(), it, alpha);
   it.finish();
   return self;
@@ -23,6 +25,7 @@ static Tensor& add_(Tensor& self, const Tensor& other, const Scalar& alpha) {
 static Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   check_sub(self, other);
   auto it = TensorIterator::pointwise("sub", Tensor(), {&self, &other}, Promotion::Common);
+  check_alpha("sub", it.common_dtype(), alpha);
   kernels::add(it.device_type(), it, -alpha);
   return it.take_output();
 }
@@ -30,6 +33,7 @@ static Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha) 
 static Tensor& sub_(Tensor& self, const Tensor& other, const Scalar& alpha) {
   check_sub(self, other);
   auto it = TensorIterator::pointwise("sub_", self, {&self, &other}, Promotion::Common);
+  check_alpha("sub_", it.common_dtype(), alpha);
   kernels::add(it.device_type(), it, -alpha);
   it.finish();
   return self;

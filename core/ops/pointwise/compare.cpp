@@ -57,8 +57,6 @@ static bool allclose(const Tensor& self, const Tensor& other, double rtol, doubl
 static constexpr int64_t kFirstCompared = 4096;
 
 static bool equal(const Tensor& self, const Tensor& other) {
-  RUSH_CHECK_TYPE(self.scalar_type() == other.scalar_type(), "equal: cannot compare ", self.scalar_type(), " with ",
-                  other.scalar_type());
   if (!(self.sizes() == other.sizes())) return false;
   const auto same = [](const Tensor& a, const Tensor& b) {
     return all_true(native::contiguous(equality<kernels::eq>(a, b)), "equal");

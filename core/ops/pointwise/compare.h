@@ -66,7 +66,7 @@ inline bool allclose(const Tensor& self, const Tensor& other, double rtol = 1e-5
                      bool equal_nan = false) {
   return ops::allclose(self, other, rtol, atol, equal_nan);
 }
-/// Whether both have the same shape and the same elements. Throws TypeError when the dtypes differ.
+/// Whether both have the same shape and the same elements, compared in their common dtype.
 inline bool equal(const Tensor& self, const Tensor& other) { return ops::equal(self, other); }
 
 namespace kernels {

@@ -207,6 +207,23 @@ TEST_CASE("binary: integers wrap around, bool adds and multiplies") {
 }
 
 // The vectors of floats have code of their own; 20 numbers are more than one of them.
+TEST_CASE("binary: alpha is of the kind of the result") {
+  const Tensor integers = tensor({3, 5}), floats = tensor({3.0, 5.0}), flags = tensor({true, false});
+  CHECK(values(add(integers, integers, 2)) == Doubles{9, 15});
+  CHECK(values(add(integers, floats, 0.5)) == Doubles{4.5, 7.5});
+  CHECK(values(add(flags, flags, true)) == Doubles{1, 0});
+  Tensor target = integers.clone();
+  CHECK_THROWS_WITH_AS(add(integers, integers, 2.0),
+                       "add: the result is int64, so alpha must be an integer, too; got 2", TypeError);
+  CHECK_THROWS_AS(add(flags, flags, 1.0), TypeError);
+  CHECK_THROWS_AS(target.add_(integers, 1.5), TypeError);
+  CHECK_THROWS_AS(target.sub_(integers, 1.5), TypeError);
+  CHECK_THROWS_AS(sub(integers, integers, true), TypeError);
+  CHECK_THROWS_AS(rsub(integers, integers, true), TypeError);
+  CHECK_THROWS_AS(add(floats, floats, rush::complex<double>(0, 1)), TypeError);
+  CHECK(values(target) == Doubles{3, 5});
+}
+
 TEST_CASE("binary: float32 is float64 rounded where numbers are special") {
   const Tensor x = tensor({0.0, -0.0,  1.0,    -1.0,  2.0,    -2.0, 3.0,   -3.0, 2.5,   -0.5,
                            7.0, 100.0, -101.0, 1e-40, -1e-40, 1e38, -3e38, kInf, -kInf, kNan},
