@@ -13,7 +13,7 @@ struct FractionalMax {
   const T *in, *samples;  // (planes, depth, height, width), (planes, dims)
   FractionalGeometry g;
 
-  // Where in its plane the largest element of window (d, h, w) is: the first of several, or the first NaN. Where a
+  // Where in its plane the largest element of window (d, h, w) is: the first of several, or the last NaN. Where a
   // sample outside of [0, 1) puts the window outside of the plane, the result is the plane's size.
   RUSH_HD int64_t operator()(int64_t plane, int64_t d, int64_t h, int64_t w) const {
     const FractionalAxis &depth = g.axis[0], &height = g.axis[1], &width = g.axis[2];
@@ -28,7 +28,7 @@ struct FractionalMax {
         const int64_t row = (kd * height.input + kh) * width.input;
         for (int64_t i = row + w0; i < row + w0 + width.kernel; ++i) {
           const auto value = static_cast<Math>(from[i]);
-          if (value > largest || (value != value && largest == largest)) {
+          if (value > largest || value != value) {
             largest = value;
             where = i;
           }

@@ -29,6 +29,7 @@ FractionalGeometry checked_geometry(int64_t dims, const Tensor& self, IntArrayRe
       samples.dim() == 3 && samples.size(0) >= batch && samples.size(1) == channels && samples.size(2) == dims, op,
       ": expected random_samples of shape ", DimVector{batch, channels, dims}, ", or for a larger batch, got ",
       samples.sizes());
+  RUSH_CHECK_VALUE(channels > 0, op, ": only the batch may be empty, got shape ", self.sizes());
   const auto entry = [&](IntArrayRef list, int64_t d, const char* name) {
     RUSH_CHECK_VALUE(list.size() == 1 || static_cast<int64_t>(list.size()) == dims, op, ": ", name,
                      " must have one number or ", dims, ", got ", list);

@@ -50,8 +50,8 @@ static TensorTriple unique_slices(const char* op, const Tensor& self, int64_t di
   if (self.dim() == 0) return unique_elements(op, self, true, true, sort);
   int64_t width = 1;
   for (int64_t d = 0; d < self.dim(); ++d) width = multiply_sizes(op, width, d == dim ? 1 : self.sizes()[d]);
-  RUSH_CHECK_VALUE(width > 0 || self.sizes()[dim] == 0, op, ": slices of shape ", self.sizes(), " along dimension ",
-                   dim, " have no elements to compare");
+  RUSH_CHECK_VALUE(width > 0, op, ": slices of shape ", self.sizes(), " along dimension ", dim,
+                   " have no elements to compare");
   const Tensor moved = move_dim(self, dim, 0);
   auto [rows, inverse, counts] = unique_rows(op, moved, self.sizes()[dim], width, sort, true);
   DimVector sizes(moved.sizes());

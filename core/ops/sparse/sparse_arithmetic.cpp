@@ -5,7 +5,7 @@
 #include "core/iterator/tensor_iterator.h"
 #include "core/ops/basic.h"
 #include "core/ops/index/index.h"
-#include "core/ops/pointwise/sub_check.h"
+#include "core/ops/pointwise/sum_check.h"
 #include "core/ops/reduce/search.h"
 #include "core/ops/register.h"
 #include "core/ops/sparse/sparse_parts.h"

@@ -80,7 +80,7 @@ TEST_CASE("fractional pooling: samples of every dtype, equal elements and NaN") 
     for (size_t w = 0; w < windows.size(); w += kernel) {
       size_t best = w;
       for (size_t i = w + 1; i < w + kernel; ++i) {
-        if (!std::isnan(windows[best]) && !(windows[i] <= windows[best])) best = i;
+        if (std::isnan(windows[i]) || windows[i] > windows[best]) best = i;
       }
       expected.push_back(static_cast<double>(best));
     }
@@ -108,6 +108,7 @@ TEST_CASE("fractional pooling: empty batches, meta tensors and wrong arguments")
         IntArrayRef({3, 2, 3, 3}));
   CHECK(std::get<0>(fractional_max_pool2d(zeros({0, 2, 5, 5}), 2, 3, zeros({0, 2, 2}))).sizes() ==
         IntArrayRef({0, 2, 3, 3}));
+  CHECK_THROWS_AS(fractional_max_pool2d(zeros({1, 0, 5, 5}), 2, 3, zeros({1, 0, 2})), ValueError);
   CHECK_THROWS_AS(fractional_max_pool2d(zeros({5, 5}), 2, 3, u), ValueError);
   CHECK_THROWS_AS(fractional_max_pool2d(x, 2, 3, zeros({1, 2, 3})), ValueError);
   CHECK_THROWS_AS(fractional_max_pool2d(x, 2, 3, zeros({2, 2})), ValueError);

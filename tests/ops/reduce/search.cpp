@@ -118,6 +118,7 @@ TEST_CASE("distinct slices") {
   CHECK(std::get<1>(unique_consecutive(rows, false, false, 0)).numel() == rows.size(0));
   CHECK(std::get<0>(unique_dim(zeros({0, 3}), 0)).sizes() == IntArrayRef({0, 3}));
   CHECK_THROWS_AS(unique_dim(zeros({0, 3}), 1), ValueError);
+  CHECK_THROWS_AS(unique_dim(zeros({5, 0, 0}), 1), ValueError);
   CHECK_THROWS_AS(unique_dim(rows, 2), IndexError);
   CHECK_THROWS_AS(_unique2(rows.to(kComplex64)), NotImplementedError);
   CHECK_THROWS_AS(_unique2(empty({2}, TensorOptions().device(Device(DeviceType::Meta)))), NotImplementedError);
