@@ -195,6 +195,8 @@ TEST_CASE("difference: tolerances are relative to the expected value, integers e
   CHECK(tolerance_for(rush::kFloat32, "add", rush::kCPU).relative == 1.3e-6);
   CHECK(tolerance_for(rush::kFloat32, "sum", rush::kCPU).relative == 1e-4);
   CHECK(tolerance_for(rush::kFloat32, "fft.rfft2", rush::kCPU).absolute == 1e-4);
+  for (const char* family : {"nn.functional.conv2d", "_softmax", "addmm_", "convolution_backward"})
+    CHECK(tolerance_for(rush::kFloat32, family, rush::kCPU).absolute == 1e-4);
   CHECK(tolerance_for(rush::kFloat32, "add", rush::kCUDA).absolute == 1e-4);
   CHECK(tolerance_for(rush::kFloat64, "sum", rush::kCPU).relative == 1e-7);
   CHECK(tolerance_for(rush::kInt64, "sum", rush::kCPU).absolute == 0);

@@ -11,6 +11,7 @@ DTYPES = {getattr(torch, name): name for name in (
     "uint16 uint32 uint64").split()}
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 MOST_ELEMENTS = 1 << 14  # of a tensor
+MOST_DIMENSIONS = 64
 MOST_WORDS = 24  # elements of a tensor that a report shows
 
 
@@ -45,6 +46,8 @@ def require_plain(tensor):
         raise Unfit(f"the dtype {tensor.dtype}")
     if tensor._is_zerotensor() or tensor.has_names():
         raise Unfit("a tensor with names, or of zeros that are not stored")
+    if tensor.dim() > MOST_DIMENSIONS:
+        raise Unfit("a tensor of many dimensions")
     if tensor.numel() > MOST_ELEMENTS or extent(tensor) > 4 * MOST_ELEMENTS:
         raise Unfit("a large tensor")
 

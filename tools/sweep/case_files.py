@@ -2,6 +2,7 @@
 import json
 import pathlib
 import struct
+import time
 
 from calls import DTYPES, bytes_of, values_of
 
@@ -21,16 +22,21 @@ def stored(tensor):
 class CaseFiles:
     """Writes cases to folder/0000.jsonl and folder/0000.safetensors, then to the next ones."""
 
-    def __init__(self, folder, most_cases=1000, most_bytes=32 << 20):
+    def __init__(self, folder, most_cases=1000, most_bytes=32 << 20, most_seconds=20):
         self.folder, self.most_cases, self.most_bytes = pathlib.Path(folder), most_cases, most_bytes
+        self.most_seconds = most_seconds  # so that few cases are lost with a process that has to be killed
         self.files = 0
-        self.lines, self.tensors, self.size = [], {}, 0
+        self.begin()
+
+    def begin(self):
+        self.lines, self.tensors, self.size, self.since = [], {}, 0, time.monotonic()
 
     def add(self, case, tensors):
         self.lines.append(json.dumps(case))
         self.tensors.update(tensors)
         self.size += sum(len(data) for _, _, data in tensors.values())
-        if len(self.lines) >= self.most_cases or self.size >= self.most_bytes:
+        is_late = time.monotonic() > self.since + self.most_seconds
+        if len(self.lines) >= self.most_cases or self.size >= self.most_bytes or is_late:
             self.flush()
 
     def flush(self):
@@ -42,7 +48,7 @@ class CaseFiles:
         part.write_text("\n".join(self.lines) + "\n")
         part.rename(path.with_suffix(".jsonl"))  # whoever sees it finds both files whole
         self.files += 1
-        self.lines, self.tensors, self.size = [], {}, 0
+        self.begin()
 
 
 def write_safetensors(path, tensors):

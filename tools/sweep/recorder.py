@@ -16,6 +16,7 @@ from cases import make_case, make_refusal
 UNDEFINED = frozenset(
     "empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize resize_ resize_as_ set_ "
     "_resize_output_ _empty_affine_quantized _reshape_alias _efficientzerotensor".split())
+MISSING, MORE = "operators that we lack", "more calls of a kind"
 NOT_BELOW_AUTOGRAD = {torch.Tensor.backward, torch.Tensor.requires_grad_, torch.Tensor.register_hook}
 
 
@@ -29,6 +30,7 @@ class Recorder:
         self.calls = self.made = self.refusals = 0
         self.left_out, self.missing = collections.Counter(), collections.Counter()
         self.seen, self.alike, self.of_kind = set(), collections.Counter(), collections.Counter()
+        self.verdicts = {}  # why calls of an operator cannot become cases, or None
         self.is_busy = False
 
     def is_late(self):
@@ -40,27 +42,54 @@ class Recorder:
         self.calls += 1
         self.is_busy = True
         try:
+            self.check(func)
+            kind = self.kind_of(func, args, kwargs)
             with as_at_the_start():
-                self.record(func, args, kwargs)
+                self.record(func, args, kwargs, kind)
         except Unfit as unfit:
             self.left_out[str(unfit)] += 1
         finally:
             self.is_busy = False
 
-    def record(self, func, args, kwargs):
-        overload = func._schema.name + ("." + func._schema.overload_name if func._schema.overload_name else "")
-        if not self.pattern.search(overload):
-            raise Unfit("an operator that was not asked for")
-        if overload not in self.operators:
-            self.missing[overload] += 1
-            return
+    def check(self, func):
+        """Throws Unfit unless calls of the operator can become cases."""
+        if func not in self.verdicts:
+            self.verdicts[func] = self.verdict(func)
+        if self.verdicts[func] == MISSING:
+            self.missing[name_of(func)] += 1
+        if self.verdicts[func]:
+            raise Unfit(self.verdicts[func])
+
+    def verdict(self, func):
+        name = name_of(func)
+        if func.namespace != "aten" or not self.pattern.search(name):
+            return "an operator that was not asked for"
+        if name not in self.operators:
+            return MISSING
         if torch.Tag.nondeterministic_seeded in func.tags:
-            raise Unfit("random numbers")
-        if overload.removeprefix("aten::").partition(".")[0] in UNDEFINED:
-            raise Unfit("undefined results")
+            return "random numbers"
+        if name.removeprefix("aten::").partition(".")[0] in UNDEFINED:
+            return "undefined results"
+        return None
+
+    def kind_of(self, func, args, kwargs):
+        """The operator and the dtypes of a call. Throws Unfit where there are enough of them."""
+        values = [each for value in (*args, *kwargs.values())
+                  for each in (value if isinstance(value, (list, tuple)) else (value,))]
+        dtypes = {name_of_dtype(value) for value in values if isinstance(value, torch.Tensor)}
+        if self.dtypes and not dtypes <= self.dtypes:
+            raise Unfit("a dtype that was not asked for")
+        kind = (func, *sorted(dtypes))
+        if self.of_kind[kind] >= self.most:
+            raise Unfit(MORE)
+        return kind
+
+    def record(self, func, args, kwargs, kind):
         arguments = Arguments(func._schema, args, kwargs)
-        self.admit(overload, arguments)
-        name = arguments.hash(overload)
+        shape = (func, arguments.shape())
+        if self.alike[shape] >= self.most_alike:
+            raise Unfit(MORE)
+        name = arguments.hash(name_of(func))
         if name in self.seen:
             raise Unfit("a repetition")
         self.seen.add(name)
@@ -69,22 +98,23 @@ class Recorder:
         except Refused as refused:
             self.files.add(*make_refusal(func, arguments, name, refused.why))
             self.refusals += 1
-        self.made += 1
-
-    def admit(self, overload, arguments):
-        """Throws Unfit where there are enough calls like this one."""
-        dtypes = tuple(sorted({str(tensor.dtype) for tensor in arguments.tensors}))
-        if self.dtypes and not {dtype.removeprefix("torch.") for dtype in dtypes} <= self.dtypes:
-            raise Unfit("a dtype that was not asked for")
-        kind, shape = (overload, dtypes), (overload, arguments.shape())
-        if self.of_kind[kind] >= self.most or self.alike[shape] >= self.most_alike:
-            raise Unfit("more calls of a kind")
         self.of_kind[kind] += 1
         self.alike[shape] += 1
+        self.made += 1
 
     def summary(self):
         return {"calls": self.calls, "made": self.made, "refusals": self.refusals, "left_out": dict(self.left_out),
                 "missing": dict(self.missing)}
+
+
+def name_of(func):
+    """"aten::add.Tensor"."""
+    schema = func._schema
+    return f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+
+
+def name_of_dtype(tensor):
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 class Operators(TorchDispatchMode):
@@ -96,8 +126,7 @@ class Operators(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if func.namespace == "aten":
-            self.recorder.take(func, args, kwargs)
+        self.recorder.take(func, args, kwargs)
         if self.recorder.is_late():
             self.when_late()
         if isinstance(func, torch._ops.OpOverload) and func._can_decompose():

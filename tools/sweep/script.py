@@ -2,10 +2,11 @@
 import os
 import runpy
 import sys
+import traceback
 
 
 def run(command):
-    """`command` is the file and its arguments. The program may exit."""
+    """`command` is the file and its arguments. The program may exit, or fail: its calls up to then are recorded."""
     path = os.path.abspath(command[0])
     sys.argv = [path, *command[1:]]
     sys.path.insert(0, os.path.dirname(path))
@@ -13,3 +14,5 @@ def run(command):
         runpy.run_path(path, run_name="__main__")
     except SystemExit:
         pass
+    except Exception:
+        traceback.print_exc()
