@@ -5,6 +5,7 @@
 #include "core/ops/basic.h"
 #include "core/ops/linalg/factors.h"
 #include "core/ops/linalg/matrices.h"
+#include "core/ops/pointwise/sum_check.h"
 #include "core/ops/register.h"
 #include "core/print/bracketed.h"
 #include "core/size_arithmetic.h"
@@ -68,6 +69,8 @@ static Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, c
   const DimVector sizes = {vec1.size(0), vec2.size(0)};
   check_expands("addr", self.sizes(), sizes);
   const ScalarType dtype = result_type({self, vec1, vec2});
+  check_factor("addr", "beta", dtype, beta);
+  check_factor("addr", "alpha", dtype, alpha);
   const Scalar scale = scalar_of(alpha, dtype), keep = scalar_of(beta, dtype);
   // Of 16 bits the product is rounded before it is added, as PyTorch rounds it.
   if (keep.equal(1) && !is_integral(dtype, true) && element_size(dtype) > 2)

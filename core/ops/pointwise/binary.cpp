@@ -9,14 +9,14 @@ namespace native {
 
 static Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   auto it = TensorIterator::pointwise("add", Tensor(), {&self, &other}, Promotion::Common);
-  check_alpha("add", it.common_dtype(), alpha);
+  check_factor("add", "alpha", it.common_dtype(), alpha);
   kernels::add(it.device_type(), it, alpha);
   return it.take_output();
 }
 
 static Tensor& add_(Tensor& self, const Tensor& other, const Scalar& alpha) {
   auto it = TensorIterator::pointwise("add_", self, {&self, &other}, Promotion::Common);
-  check_alpha("add_", it.common_dtype(), alpha);
+  check_factor("add_", "alpha", it.common_dtype(), alpha);
   kernels::add(it.device_type(), it, alpha);
   it.finish();
   return self;
@@ -25,7 +25,7 @@ static Tensor& add_(Tensor& self, const Tensor& other, const Scalar& alpha) {
 static Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   check_sub(self, other);
   auto it = TensorIterator::pointwise("sub", Tensor(), {&self, &other}, Promotion::Common);
-  check_alpha("sub", it.common_dtype(), alpha);
+  check_factor("sub", "alpha", it.common_dtype(), alpha);
   kernels::add(it.device_type(), it, -alpha);
   return it.take_output();
 }
@@ -33,7 +33,7 @@ static Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha) 
 static Tensor& sub_(Tensor& self, const Tensor& other, const Scalar& alpha) {
   check_sub(self, other);
   auto it = TensorIterator::pointwise("sub_", self, {&self, &other}, Promotion::Common);
-  check_alpha("sub_", it.common_dtype(), alpha);
+  check_factor("sub_", "alpha", it.common_dtype(), alpha);
   kernels::add(it.device_type(), it, -alpha);
   it.finish();
   return self;

@@ -12,13 +12,13 @@ void check_sub(const Tensor& self, const Tensor& other) {
                   "`logical_not()` operator to invert a mask");
 }
 
-void check_alpha(const char* op, ScalarType result, const Scalar& alpha) {
-  RUSH_CHECK_TYPE(!alpha.is_boolean() || result == kBool, op, ": a bool alpha is for a bool result, which is ", result,
-                  " here");
-  RUSH_CHECK_TYPE(alpha.is_integral(true) || !is_integral(result, true), op, ": the result is ", result,
-                  ", so alpha must be an integer, too; got ", alpha);
-  RUSH_CHECK_TYPE(!alpha.is_complex() || is_complex(result), op, ": the result is ", result,
-                  ", so alpha must be a real number; got ", alpha);
+void check_factor(const char* op, const char* name, ScalarType result, const Scalar& factor) {
+  RUSH_CHECK_TYPE(!factor.is_boolean() || result == kBool, op, ": a bool ", name, " is for a bool result, which is ",
+                  result, " here");
+  RUSH_CHECK_TYPE(factor.is_integral(true) || !is_integral(result, true), op, ": the result is ", result, ", so ", name,
+                  " must be an integer, too; got ", factor);
+  RUSH_CHECK_TYPE(!factor.is_complex() || is_complex(result), op, ": the result is ", result, ", so ", name,
+                  " must be a real number; got ", factor);
 }
 
 }  // namespace rush::native

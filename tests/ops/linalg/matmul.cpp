@@ -279,6 +279,8 @@ TEST_CASE("addmm and its like: beta, alpha, broadcasting, in place") {
   check_equal(addmm(i, i, i, 0.7, 1.9), reference(i, i));
   CHECK(addr(ones({2, 2}, kBool), zeros({2}, kBool), ones({2}, kBool), 3, 2).scalar_type() == kBool);
   CHECK(addr(ones({2, 2}, kBool), zeros({2}, kBool), ones({2}, kInt32)).scalar_type() == kInt32);
+  CHECK_THROWS_AS(addr(ones({2, 2}, kInt16), ones({2}, kInt16), ones({2}, kInt16), 2.0), TypeError);
+  CHECK_THROWS_AS(addr(ones({2, 2}, kInt16), ones({2}, kInt16), ones({2}, kInt16), 1, true), TypeError);
 }
 
 TEST_CASE("addmm_: a float32 takes products of 16-bit factors without rounding them") {
