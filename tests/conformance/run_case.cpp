@@ -175,7 +175,9 @@ Results run_compiled(const CaseFile& file, const Case& one, const rush::OpBase& 
       if (one.grad_outputs.empty() || outputs != expected.size()) return all;
       for (const Tensor& grad : compute_gradients(all, grad_outputs, differentiated(arguments), device))
         all.push_back(grad);
-      for (size_t i = 0; i < outputs; ++i) all[i] = all[i].detach();
+      for (size_t i = 0; i < outputs; ++i) {
+        if (all[i].defined()) all[i] = all[i].detach();
+      }
       return all;
     };
     return compiled.call(function, tensors_on(stack));

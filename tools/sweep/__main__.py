@@ -121,15 +121,16 @@ def run_all(arguments, folder):
 
 
 def differing_cases(files, results):
-    """[(case, reason, why it is known or None)], by operator."""
-    found = []
+    """[(case, reason, why it is known or None)], by operator, and the names of the operators that were called."""
+    found, called = [], set()
     for file in files:
         for line in file.read_text().splitlines():
             case = json.loads(line)
+            called.add(case["overload"])
             if case["id"] in results.differing:
                 reason = results.differing.pop(case["id"])  # a call that two programs make counts once
                 found.append((case, reason, why_known(case, reason)))
-    return sorted(found, key=lambda each: (each[0]["op"], each[0]["overload"]))
+    return sorted(found, key=lambda each: (each[0]["op"], each[0]["overload"])), called
 
 
 def in_words(case, reason, why):
@@ -166,8 +167,11 @@ def run(arguments):
         require_torch(arguments.peer_python)
         print_recording(record_all(arguments, folder))
     results, files = run_all(arguments, folder)
-    differing = differing_cases(files, results)
+    differing, called = differing_cases(files, results)
     print_results(results, differing)
+    never = [name for name in operators_of(arguments.build) if name not in called]
+    (folder / "never_called.txt").write_text("".join(f"{name}\n" for name in never))
+    print(f"called {len(called)} operators by name; {folder / 'never_called.txt'} lists the {len(never)} others")
     report = folder / "differing.txt"
     report.write_text("".join(in_words(*each) for each in differing))
     if differing:

@@ -42,7 +42,7 @@ def main():
         if settings["source"] == "samples":
             samples.run(settings)
         else:
-            script.run(settings["script"])
+            script.run(settings["script"], settings["seed"])
     finish()
 
 
