@@ -61,8 +61,12 @@ RUSH_BY_INPUT(AtanBackward) { return g / conj_of(x * x + 1); }             // 1 
 RUSH_BY_INPUT(SinhBackward) { return g * conj_of(x.cosh()); }              // cosh x
 RUSH_BY_INPUT(CoshBackward) { return g * conj_of(x.sinh()); }              // sinh x
 RUSH_BY_INPUT(AsinhBackward) { return g * conj_of((x * x + 1).rsqrt()); }  // 1 / sqrt(x^2 + 1)
-// 1 / (sqrt(x - 1) sqrt(x + 1)), which has acosh's branch cut
-RUSH_BY_INPUT(AcoshBackward) { return g * conj_of((x - 1).rsqrt() * (x + 1).rsqrt()); }
+// 1 / (sqrt(x - 1) sqrt(x + 1)), which has acosh's branch cut; of real numbers 1 / sqrt((x - 1) (x + 1)), which is one
+// below -1, too, as PyTorch's is, so that what is masked there stays without a gradient
+RUSH_BY_INPUT(AcoshBackward) {
+  if (x.is_complex()) return g * conj_of((x - 1).rsqrt() * (x + 1).rsqrt());
+  return g * ((x - 1) * (x + 1)).rsqrt();
+}
 RUSH_BY_INPUT(AtanhBackward) { return g / conj_of(1 - x * x); }  // 1 / (1 - x^2)
 
 RUSH_BY_INPUT(SincBackward) {  // (pi x cos(pi x) - sin(pi x)) / (pi x^2), and 0 at 0

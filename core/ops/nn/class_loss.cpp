@@ -322,6 +322,7 @@ static Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, i
                    ": expected an input and a target of one shape of at most 2 dimensions, got ", self.sizes(), " and ",
                    target.sizes());
   const Tensor x = as_rows(self), y = as_rows(target);
+  RUSH_CHECK_VALUE(x.size(1) > 0, op, ": expected at least one class, got shape ", self.sizes());
   // A place in the list counts until the first negative one.
   const Tensor ended = y.lt(0).cumsum(1).gt(0);  // (N, places)
   const Tensor listed = y.masked_fill(ended, -1), classes = arange(0, x.size(1), y.options());

@@ -1,5 +1,6 @@
 // Views of parts of a tensor, and the gradients of such parts.
 #include "core/integer.h"
+#include "core/iterator/output_checks.h"
 #include "core/ops/basic.h"
 #include "core/ops/register.h"
 #include "core/print/bracketed.h"
@@ -285,13 +286,16 @@ static Tensor unfold_backward(const Tensor& grad, IntArrayRef input_sizes, int64
   dim = wrap_dim(dim, dims, "unfold_backward");
   DimVector strides = contiguous_strides(input_sizes);
   const int64_t stride = strides.empty() ? 1 : strides[dim];
-  RUSH_CHECK_VALUE(step > 0, "unfold_backward: step must be positive, got ", step);
+  RUSH_CHECK_VALUE(step > 0 && size >= 0, "unfold_backward: step must be positive and size not negative, got ", step,
+                   " and ", size);
   const bool overflow = !strides.empty() && __builtin_mul_overflow(strides[dim], step, &strides[dim]);
   RUSH_CHECK_VALUE(!overflow, "unfold_backward: step ", step, " is too large for sizes ", input_sizes);
   strides.push_back(stride);
-  RUSH_CHECK_VALUE(grad.dim() == dims + 1 && grad.size(-1) == size, "unfold_backward: a gradient of shape ",
-                   grad.sizes(), " does not match windows of size ", size, " over ", input_sizes);
-  return ops::strided_sum(grad, strides, 0, checked_numel(input_sizes)).view(input_sizes);
+  DimVector windows(input_sizes);
+  if (dims > 0) windows[static_cast<size_t>(dim)] = (input_sizes[static_cast<size_t>(dim)] - size) / step + 1;
+  windows.push_back(size);
+  check_expands("unfold_backward", grad.sizes(), windows);
+  return ops::strided_sum(grad.expand(windows), strides, 0, checked_numel(input_sizes)).view(input_sizes);
 }
 
 static Tensor strided_sum(const Tensor& values, IntArrayRef strides, int64_t offset, int64_t numel) {

@@ -263,6 +263,7 @@ TEST_CASE("losses of classes: wrong arguments") {
   CHECK_THROWS_AS(cross_entropy_loss(zeros({}), y), ValueError);
   CHECK_THROWS_AS(multi_margin_loss(x, y, 3), ValueError);
   CHECK_THROWS_AS(multilabel_margin_loss(x, y), ValueError);
+  CHECK_THROWS_AS(multilabel_margin_loss(zeros({0}), zeros({0}, kInt64)), ValueError);
   CHECK_THROWS_WITH_AS(nll_loss(x, tensor({0, 3})),
                        x.device().is_cpu() ? doctest::Contains("nll_loss: Target 3 is out of bounds")
                                            : doctest::Contains("index 3 is out of bounds for size 3"),

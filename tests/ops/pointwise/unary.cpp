@@ -154,6 +154,15 @@ TEST_CASE("unary: derivatives, twice") {
   }
 }
 
+TEST_CASE("unary: acosh has a derivative below -1, where it has no value") {
+  const Tensor x = tensor({-2.0, 0.5, 2.0}, kFloat64).requires_grad_();
+  x.acosh().sum().backward();
+  const Doubles got = values(x.grad());
+  CHECK(got[0] == doctest::Approx(1 / std::sqrt(3.0)));
+  CHECK(std::isnan(got[1]));
+  CHECK(got[2] == doctest::Approx(1 / std::sqrt(3.0)));
+}
+
 TEST_CASE("unary: integers and bool") {
   const Tensor x = tensor({1, 2, 3}, kInt32);
   CHECK(exp(x).scalar_type() == kFloat32);

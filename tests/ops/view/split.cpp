@@ -126,10 +126,15 @@ TEST_CASE("parts: what does not fit is a typed error") {
   CHECK_THROWS_AS(x.tensor_split(INT64_MAX), ValueError);
   CHECK_THROWS_AS(zeros({3, 0}).chunk(int64_t{1} << 61, 1), ValueError);
   CHECK_THROWS_AS(ops::unfold_backward(ones({1, 2, 1}), {3, 4}, -1, 1, -5), ValueError);
+  CHECK_THROWS_AS(ops::unfold_backward(ones({2, 2, 3}), {3, 4}, -1, 3, 1), ValueError);
   CHECK_THROWS_AS(ops::unfold_backward(ones({1, 2, 1}), {3, 4}, 0, 1, INT64_MAX), ValueError);
   CHECK_THROWS_AS(ops::strided_sum(ones({8}), {-2}, 1, 0), ValueError);
   CHECK_THROWS_AS(x.tensor_split(tensor({0.5})), TypeError);
   CHECK_THROWS_AS(number.unbind(), IndexError);
+}
+
+TEST_CASE("unfold_backward: a gradient of one row is that of all rows") {
+  CHECK(values(ops::unfold_backward(ones({1, 2, 3}), {2, 4}, -1, 3, 1)) == Doubles{1, 2, 2, 1, 1, 2, 2, 1});
 }
 
 TEST_CASE("one of several views cannot be written in place while gradients are recorded") {
