@@ -10,6 +10,7 @@ from calls import Unfit, rebuilt, require_plain, values_of
 CANNOT = re.compile(
     "not implemented|not (currently |yet )?support|unsupported|only support|Could not run|internal assert", re.I)
 DIFFERENTIATED = (torch.float64, torch.complex128)
+SHORT = {torch.bfloat16: (1.6e-2, 1e-2), torch.float16: (2e-3, 2e-3)}  # the runner's relative and absolute tolerance
 NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
 
@@ -52,7 +53,20 @@ class Answer:
         if not is_written(func._schema):
             self.differentiate(seed)
 
-    def call(self, requires_grad):
+    def is_imprecise(self):
+        """Whether an output of 16 bits is beyond the runner's tolerance of what the call gives in float64: then
+        another answer may be the better one."""
+        if not any(output is not None and output.dtype in SHORT for output in self.outputs):
+            return False
+        try:
+            exact = self.call(requires_grad=False, in_float64=True)[0]
+        except Unfit:
+            return False
+        return any(output is not None and output.dtype in SHORT and output.shape == wide.shape
+                   and not torch.allclose(output.to(wide.dtype), wide, *SHORT[output.dtype], equal_nan=True)
+                   for output, wide in zip(self.outputs, exact))
+
+    def call(self, requires_grad, in_float64=False):
         """The outputs, and the tensors that are differentiated by their places among all."""
         leaves, tensors = {}, [0]
 
@@ -61,6 +75,8 @@ class Answer:
                 return value
             place, tensors[0] = tensors[0], tensors[0] + 1
             value = rebuilt(value)
+            if in_float64 and value.dtype in SHORT:
+                return value.double()
             if requires_grad and value.dtype in DIFFERENTIATED:
                 leaves[place] = value.requires_grad_()
             return value

@@ -61,6 +61,8 @@ def make_case(func, arguments, args, kwargs, name):
     answer = Answer(func, args, kwargs, seed=int(name, 16) % (1 << 62))
     case = Case(func, arguments, name)
     line = case.json(answer.outputs, answer.grads)
+    if answer.is_imprecise():
+        line["imprecise"] = True
     if answer.grads:
         line["grad_outputs"] = {str(i): case.keep(f"go{i}", grad) for i, grad in answer.grad_outputs.items()}
         line["grads"] = {f"{name}.{i}": None if grad is None else case.keep(f"g{i}", grad)

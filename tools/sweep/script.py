@@ -22,8 +22,8 @@ def run(command, seed):
 
 
 def shuffle_tests(seed):
-    """Has unittest run the tests of a class in an order of the seed, so that a program that is stopped has tried some of
-    everything."""
+    """Has unittest run the tests of a class in an order of the seed, so that a program that is stopped has tried some
+    of everything."""
 
     def place(name):
         return hashlib.sha256(f"{seed} {name}".encode()).digest()
