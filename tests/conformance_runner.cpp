@@ -203,6 +203,39 @@ TEST_CASE("difference: tolerances are relative to the expected value, integers e
   CHECK(gradient_tolerance_for(rush::kFloat64, "add", rush::kCPU).relative == 1e-6);
 }
 
+TEST_CASE("factorizations: eigenvalues and their vectors come in any order") {
+  const Tolerance tolerance{1e-7, 1e-7};
+  const rush::complex<double> i(0, 1);
+  const Tensor values = doubles({1, 2}) * i, turned = doubles({2, 1}) * i, other = doubles({2, 2}) * i;
+  const Tensor vectors = matrix({1, 0.6, 0, 0.8}, 2) * rush::complex<double>(1), swapped = vectors.flip({1}) * i;
+  const auto eig = [&](const Tensor& w, const Tensor& v) {
+    return factorization_difference("linalg.eig", {w, v}, {values, vectors}, tolerance);
+  };
+  CHECK(!eig(values, vectors));
+  CHECK(!eig(turned, swapped));
+  CHECK(eig(turned, vectors) == "the eigenvectors are others");
+  CHECK(eig(other, swapped) == "the eigenvalues are others");
+  CHECK(!factorization_difference("linalg.eigvals", {turned}, {values}, tolerance));
+  CHECK(factorization_difference("linalg.eigvals", {other}, {values}, tolerance) == "the eigenvalues are others");
+  const auto grads = with_signs_of("linalg.eigvals", {turned}, {values}, {doubles({3, 5}) * i});
+  CHECK(!difference(grads[0], doubles({5, 3}) * i, {}));
+}
+
+TEST_CASE("run_case: the arguments that an operator without results writes are its outputs") {
+  const std::string line =
+      R"({"id":"m/0","op":"_foreach_mul_","overload":"aten::_foreach_mul_.Tensor","schema":)"
+      R"x("aten::_foreach_mul_.Tensor(Tensor(a!)[] self, Tensor other) -> ()","dtype":"float64","args":[[)x" +
+      two_by_two("a") + "],{\"tensor\":\"s\",\"dtype\":\"float64\",\"shape\":[]}],\"kwargs\":{},\"outputs\":[" +
+      two_by_two("o") + "]}";
+  rush::io::NamedTensors tensors = {
+      {"a", matrix({1, 2, 3, 4}, 2)}, {"s", rush::scalar_tensor(2, rush::kFloat64)}, {"o", matrix({2, 4, 6, 8}, 2)}};
+  const Verdict verdict = judge(line, tensors);
+  CAPTURE(verdict.reason);
+  CHECK(verdict.outcome == Outcome::Passed);
+  tensors[2].second = matrix({2, 4, 6, 9}, 2);
+  check_failed(judge(line, tensors), "output 0: 1 of 4 values differ");
+}
+
 TEST_CASE("factorizations: other signs pass, wrong factors fail") {
   const Tolerance tolerance{1e-7, 1e-7};
   const double c = 0.6, s = 0.8;

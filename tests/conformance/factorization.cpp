@@ -127,14 +127,65 @@ Reason eigh_difference(const std::vector<Tensor>& actual, const std::vector<Tens
   return std::nullopt;
 }
 
+// For each of our eigenvalues, which of the expected ones it is: the nearest one that is left. They come in any order.
+std::vector<int64_t> matching(const Matrix& actual, const Matrix& expected) {
+  std::vector<int64_t> matches;
+  std::vector<bool> taken(static_cast<size_t>(expected.columns));
+  for (int64_t i = 0; i < actual.columns; ++i) {
+    int64_t best = -1;
+    for (int64_t j = 0; j < expected.columns; ++j) {
+      const auto distance = [&](int64_t k) { return std::abs(actual.at(0, i) - expected.at(0, k)); };
+      if (!taken[static_cast<size_t>(j)] && (best < 0 || distance(j) < distance(best))) best = j;
+    }
+    taken[static_cast<size_t>(best)] = true;
+    matches.push_back(best);
+  }
+  return matches;
+}
+
+// The columns of `m` in this order.
+Matrix in_order(const Matrix& m, const std::vector<int64_t>& order) {
+  Matrix out(m.rows, m.columns);
+  for (int64_t i = 0; i < m.rows; ++i) {
+    for (int64_t j = 0; j < m.columns; ++j) out.at(i, j) = m.at(i, order[static_cast<size_t>(j)]);
+  }
+  return out;
+}
+
+Reason eigvals_difference(const std::vector<Tensor>& actual, const std::vector<Tensor>& expected, Tolerance tolerance) {
+  const auto w = matrices(actual[0], true), wanted = matrices(expected[0], true);
+  for (size_t i = 0; i < w.size(); ++i) {
+    if (!close(w[i], in_order(wanted[i], matching(w[i], wanted[i])), tolerance)) return "the eigenvalues are others";
+  }
+  return std::nullopt;
+}
+
+// Eigenvectors of length 1 are the same but for a phase when their product has the absolute value 1.
+Reason eig_difference(const std::vector<Tensor>& actual, const std::vector<Tensor>& expected, Tolerance tolerance) {
+  if (const Reason reason = eigvals_difference(actual, expected, tolerance)) return reason;
+  const auto w = matrices(actual[0], true), wanted_w = matrices(expected[0], true);
+  const auto v = matrices(actual[1]), wanted_v = matrices(expected[1]);
+  for (size_t i = 0; i < v.size(); ++i) {
+    const Matrix products = product(adjoint(v[i]), in_order(wanted_v[i], matching(w[i], wanted_w[i])), v[i].rows);
+    for (int64_t j = 0; j < products.columns; ++j) {
+      const double error = std::abs(std::abs(products.at(j, j)) - 1);
+      if (!(error <= tolerance.absolute + tolerance.relative)) return "the eigenvectors are others";
+    }
+  }
+  return std::nullopt;
+}
+
 struct Factorization {
   const char* family;
   Reason (*difference)(const std::vector<Tensor>&, const std::vector<Tensor>&, Tolerance);
-  size_t basis;  // the output whose columns carry the sign
-  int dual;      // the output whose rows carry the same sign; -1: none
+  int basis;  // the output whose columns carry the sign; -1: none
+  int dual;   // the output whose rows carry the same sign; -1: none
 };
-constexpr Factorization kFactorizations[] = {
-    {"linalg.qr", qr_difference, 0, 1}, {"linalg.svd", svd_difference, 0, 2}, {"linalg.eigh", eigh_difference, 1, -1}};
+constexpr Factorization kFactorizations[] = {{"linalg.qr", qr_difference, 0, 1},
+                                             {"linalg.svd", svd_difference, 0, 2},
+                                             {"linalg.eigh", eigh_difference, 1, -1},
+                                             {"linalg.eig", eig_difference, -1, -1},
+                                             {"linalg.eigvals", eigvals_difference, -1, -1}};
 
 const Factorization* find(const std::string& family) {
   const auto* found = std::find_if(std::begin(kFactorizations), std::end(kFactorizations),
@@ -185,6 +236,19 @@ void apply_signs(Tensor& grad, const std::vector<std::vector<Number>>& signs, bo
                            : signed_copy<double>(grad, signs, rows);
 }
 
+// A gradient of eigenvalues, of complex128, such that each of ours has that of the expected one that it is.
+Tensor in_matching_order(const Tensor& grad, const Tensor& actual, const Tensor& expected) {
+  if (!grad.defined()) return grad;
+  const auto ours = matrices(actual, true), theirs = matrices(expected, true), given = matrices(grad, true);
+  const Tensor out = grad.clone(rush::MemoryFormat::Contiguous);
+  auto* next = out.data_ptr<rush::complex<double>>();
+  for (size_t b = 0; b < ours.size(); ++b) {
+    for (const Number& value : in_order(given[b], matching(ours[b], theirs[b])).values)
+      *next++ = {value.real(), value.imag()};
+  }
+  return out;
+}
+
 }  // namespace
 
 bool is_factorization(const std::string& family) { return find(family); }
@@ -203,9 +267,14 @@ std::optional<std::string> factorization_difference(const std::string& family, c
 std::vector<Tensor> with_signs_of(const std::string& family, const std::vector<Tensor>& actual,
                                   const std::vector<Tensor>& expected, const std::vector<Tensor>& grad_outputs) {
   const Factorization& kind = *find(family);
-  const auto signs = column_signs(actual[kind.basis], expected[kind.basis]);
   std::vector<Tensor> changed = grad_outputs;
-  apply_signs(changed[kind.basis], signs, false);
+  if (kind.basis < 0) {
+    changed[0] = in_matching_order(changed[0], actual[0], expected[0]);
+    return changed;
+  }
+  const auto basis = static_cast<size_t>(kind.basis);
+  const auto signs = column_signs(actual[basis], expected[basis]);
+  apply_signs(changed[basis], signs, false);
   if (kind.dual >= 0) apply_signs(changed[static_cast<size_t>(kind.dual)], signs, true);
   return changed;
 }

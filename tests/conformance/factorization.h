@@ -18,8 +18,8 @@ std::optional<std::string> factorization_difference(const std::string& family, c
                                                     const std::vector<rush::Tensor>& expected, Tolerance tolerance);
 
 /// A loss that depends on the factors' signs has another gradient for other signs. Gives `grad_outputs`, which were fed
-/// into the expected factors of float64 or complex128, the signs that they need to ask the same of the actual ones. An
-/// undefined one stays so.
+/// into the expected factors of float64 or complex128, the signs that they need to ask the same of the actual ones, and
+/// those of eigenvalues their order. An undefined one stays so.
 std::vector<rush::Tensor> with_signs_of(const std::string& family, const std::vector<rush::Tensor>& actual,
                                         const std::vector<rush::Tensor>& expected,
                                         const std::vector<rush::Tensor>& grad_outputs);

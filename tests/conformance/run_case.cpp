@@ -60,6 +60,16 @@ std::vector<Tensor> flatten(const rush::Stack& results) {
   return tensors;
 }
 
+// The arguments that an operator without results writes.
+rush::Stack written(const rush::OpBase& op, const rush::Stack& arguments) {
+  const rush::Schema schema = rush::Schema::parse(op.schema());
+  rush::Stack values;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (schema.arguments[i].is_written) values.push_back(arguments[i]);
+  }
+  return values;
+}
+
 Reason output_difference(const Case& one, const std::vector<Tensor>& actual, const std::vector<Tensor>& expected,
                          rush::Device device) {
   const auto tolerance = [&](const Tensor& output) {
@@ -131,8 +141,9 @@ struct Results {
 Results run_as_it_stands(const CaseFile& file, const Case& one, const rush::OpBase& op, ArgumentReader& reader,
                          const std::vector<Tensor>& expected, rush::Device device) {
   rush::Stack stack = bind(one, reader);
+  const rush::Stack arguments = stack;
   op.call_boxed(stack);
-  Results results{flatten(stack), {}};
+  Results results{flatten(stack.empty() ? written(op, arguments) : stack), {}};
   if (one.grad_outputs.empty() || results.outputs.size() != expected.size()) return results;
   std::vector<Tensor> grad_outputs = read_grad_outputs(file, one, results.outputs.size());
   if (is_factorization(one.family)) grad_outputs = with_signs_of(one.family, results.outputs, expected, grad_outputs);
@@ -170,7 +181,7 @@ Results run_compiled(const CaseFile& file, const Case& one, const rush::OpBase& 
     const auto function = [&](const std::vector<Tensor>&) {
       rush::Stack results = stack;
       op.call_boxed(results);
-      std::vector<Tensor> all = flatten(results);
+      std::vector<Tensor> all = flatten(results.empty() ? written(op, stack) : results);
       outputs = all.size();
       if (one.grad_outputs.empty() || outputs != expected.size()) return all;
       for (const Tensor& grad : compute_gradients(all, grad_outputs, differentiated(arguments), device))

@@ -25,14 +25,16 @@ class Refused(Unfit):
 @contextlib.contextmanager
 def as_at_the_start(keys=(torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set())):
     """Runs its body as a program's first lines: with gradients, and without modes, guards and other default dtypes."""
-    default = torch.get_default_dtype()
+    default, is_deterministic = torch.get_default_dtype(), torch.are_deterministic_algorithms_enabled()
     torch.set_default_dtype(torch.float32)
+    torch.use_deterministic_algorithms(False)
     try:
         with torch._C._ForceDispatchKeyGuard(*keys), torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction():
             with torch.inference_mode(False), torch.enable_grad():
                 yield
     finally:
         torch.set_default_dtype(default)
+        torch.use_deterministic_algorithms(is_deterministic)
 
 
 class Answer:
@@ -50,7 +52,7 @@ class Answer:
             if one is not None and not torch.equal(comparable(one), comparable(other)):
                 raise Unfit("results that differ from call to call")
         self.grad_outputs, self.grads = {}, {}
-        if not is_written(func._schema):
+        if not any(is_written_to(argument) for argument in func._schema.arguments):
             self.differentiate(seed)
 
     def is_imprecise(self):
@@ -88,7 +90,12 @@ class Answer:
             if isinstance(error, NotImplementedError) or CANNOT.search(str(error)):
                 raise Unfit("PyTorch cannot do it") from error
             raise Refused(str(error)) from error
-        return outputs_of(result), leaves
+        return outputs_of(result if self.func._schema.returns else self.written(args, kwargs)), leaves
+
+    def written(self, args, kwargs):
+        """The arguments that an operator without results writes."""
+        given = {argument.name: value for argument, value in zip(self.func._schema.arguments, args)} | kwargs
+        return [given[argument.name] for argument in self.func._schema.arguments if is_written_to(argument)]
 
     def differentiate(self, seed):
         try:
@@ -110,8 +117,8 @@ class Answer:
             self.grad_outputs, self.grads = given, dict(zip(leaves, grads))
 
 
-def is_written(schema):
-    return any(argument.alias_info is not None and argument.alias_info.is_write for argument in schema.arguments)
+def is_written_to(argument):
+    return argument.alias_info is not None and argument.alias_info.is_write
 
 
 def outputs_of(result):
