@@ -71,8 +71,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding_idx(const Tenso
   call.sizes = sizes();
   call.maxima = mode == BagMode::Max ? integers({bags, weight.size(1)}) : sizes();
   kernels::embedding_bag(device.type, call);
-  const ScalarType type = indices.scalar_type();
-  return {call.output, call.bag_of_index.to(type), call.sizes.to(offsets.scalar_type()), call.maxima.to(type)};
+  const ScalarType type = promote_types(indices.scalar_type(), offsets.scalar_type());
+  return {call.output, call.bag_of_index.to(type), call.sizes.to(type), call.maxima.to(type)};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices,

@@ -1,5 +1,9 @@
 #include "core/ops/reduce/unique.h"
 
+#include <limits>
+
+#include "core/ops/factory/factories.h"
+#include "core/ops/pointwise/bitwise.h"
 #include "core/ops/reduce/ordered.h"
 #include "core/ops/register.h"
 #include "core/ops/view/copy.h"
@@ -12,18 +16,33 @@ namespace native {
 
 using ops::TensorTriple;
 
+static Tensor turned_bit(const Tensor& like) {
+  return scalar_tensor(std::numeric_limits<int64_t>::min(), TensorOptions(kInt64).device(like.device()));
+}
+// Numbers of a dtype whose kernels there are, in the same order. Those without arithmetic are unsigned ones, which go
+// into a wider integer, or, for 64 bits, are seen as signed ones with the highest bit turned.
+static Tensor as_ordered(const Tensor& self) {
+  if (has_arithmetic(self.scalar_type()) || is_floating_point(self.scalar_type())) return self;
+  if (self.scalar_type() == kUInt64) return ops::bitwise_xor(seen_as(contiguous(self), kInt64), turned_bit(self));
+  return to_dtype(self, self.scalar_type() == kUInt16 ? kInt32 : kInt64);
+}
+static Tensor from_ordered(const Tensor& ordered, ScalarType dtype) {
+  if (dtype == kUInt64) return seen_as(ops::bitwise_xor(ordered, turned_bit(ordered)), dtype);
+  return as_dtype(ordered, dtype);
+}
+
 static TensorTriple unique_rows(const char* op, const Tensor& self, int64_t n, int64_t width, bool sort,
                                 bool needs_inverse) {
   RUSH_CHECK_NOT_IMPLEMENTED(!self.is_meta(), op,
                              ": the shape of the result depends on values, a meta tensor has none");
   check_ordered(op, self);
-  const Tensor input = contiguous(self);
+  const Tensor input = contiguous(as_ordered(self));
   Tensor rows, inverse, counts;
   const int64_t shape[] = {n, width};
   kernels::unique(self.device().type, rows, inverse, counts,
                   detail::make_view(input, shape, contiguous_strides(shape), input.storage_offset()), sort,
                   needs_inverse);
-  return {rows, inverse, counts};
+  return {from_ordered(rows, self.scalar_type()), inverse, counts};
 }
 
 static Tensor nothing(const Tensor& self) { return detail::empty_contiguous({0}, kInt64, self.device()); }

@@ -83,6 +83,8 @@ TEST_CASE("embedding_bag sums, averages and takes the largest of each bag") {
   CHECK(std::get<0>(narrow).scalar_type() == kBFloat16);
   CHECK(std::get<1>(narrow).sizes() == IntArrayRef({0}));
   CHECK(std::get<1>(narrow).scalar_type() == kInt32);
+  const auto mixed = embedding_bag(table, bag_indices().to(kInt32), bag_offsets());
+  CHECK(std::get<1>(mixed).scalar_type() == kInt64);
 }
 
 TEST_CASE("embedding_bag: what it returns beside the result has PyTorch's shapes and values") {

@@ -100,6 +100,20 @@ TEST_CASE("distinct elements and rows of every size of numbers") {
   }
 }
 
+TEST_CASE("distinct unsigned numbers") {
+  for (const ScalarType dtype : {kUInt16, kUInt32, kUInt64}) {
+    CAPTURE(dtype);
+    // -1 is the largest number of the dtype.
+    const auto [distinct, inverse, counts] = _unique2(tensor({-1, 7, 0, -1, 7}, kInt64).to(dtype), true, true, true);
+    CHECK(distinct.scalar_type() == dtype);
+    CHECK(equal(distinct, tensor({0, 7, -1}, kInt64).to(dtype)));
+    CHECK(values(inverse) == Doubles{2, 1, 0, 2, 1});
+    CHECK(values(counts) == Doubles{1, 2, 2});
+    const Tensor rows = tensor({-1, 0, 3, 0}, kInt64).to(dtype).view({2, 2});
+    CHECK(equal(std::get<0>(unique_dim(rows, 0)), rows.flip({0})));
+  }
+}
+
 TEST_CASE("distinct slices") {
   const Tensor rows = tensor({1, 2, 0, 1, 1, 2}).view({3, 2});
   const auto [distinct, inverse, counts] = unique_dim(rows, 0);
