@@ -87,10 +87,12 @@ class Arguments:
     """The arguments of a call in a case's form. `tensors` are those in it, in order; the case names them by number."""
 
     def __init__(self, schema, args, kwargs):
-        self.tensors = []
+        self.tensors, self.numbers = [], 0
         self.args = [self.form(value, argument.type) for value, argument in zip(args, schema.arguments)]
         types = {argument.name: argument.type for argument in schema.arguments}
         self.kwargs = {name: self.form(value, types[name]) for name, value in kwargs.items()}
+        if self.numbers and not self.tensors:
+            raise Unfit("numbers in place of tensors")
 
     def form(self, value, declared):
         declared = str(declared)
@@ -99,6 +101,7 @@ class Arguments:
         if isinstance(value, torch.Tensor):
             return self.tensor(value)
         if isinstance(value, (bool, int, float, complex)):
+            self.numbers += declared == "Tensor"
             is_float = "float" in declared and not isinstance(value, complex)
             return number(float(value) if is_float else value)
         if isinstance(value, str):

@@ -19,6 +19,7 @@ KNOWN = [
     (r"aten::(mode|nanmedian|median)", "^output 1: ", "of equal elements it is any"),
     (r"aten::special_(airy|bessel)", "^output", "PyTorch's asymptotic series have seven digits"),
     (r"aten::special_i1", "^gradient of .*got nan", "the derivative at NaN is NaN"),
+    (r"aten::copysign", "^gradient of .*expected -?nan", "PyTorch divides the result by the number, also by infinity"),
     (r"aten::prod", "^gradient of .*expected nan", "PyTorch divides the product by the element, also by NaN"),
     (r"aten::embedding_bag", "^output 2: has shape", "the sizes of bags that are summed are not computed, or used"),
     (r"aten::nll_loss_forward", "^output 1: .*got 0, ", "an unreduced loss has no use for the weight"),
@@ -26,7 +27,7 @@ KNOWN = [
     (r"aten::(index_fill|index_put|masked_fill)_", "several of its elements share memory", "PyTorch only warns of it"),
     (r"aten::linalg_qr", r"^gradient of .*e\+1\d", "the derivative of a matrix without full rank is rounding"),
     (r"aten::polygamma", "^output", "near its poles PyTorch divides by a sine of few digits"),
-    (r"aten::(std|var).*correction=", "^gradient of .*got -?(nan|inf)",
+    (r"aten::(std|var).*correction=", "^gradient of .*got .*(nan|inf)",
      "where the correction exceeds the elements PyTorch's value and gradient have two divisors"),
     (r"aten::addbmm_", "copy_: output with shape", "PyTorch resizes what it writes in place"),
 ]
