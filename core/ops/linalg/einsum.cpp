@@ -127,6 +127,7 @@ Tensor align(const Tensor& operand, Labels labels, const Labels& order, std::str
 // The product of two tensors of the same dimensions, each of one size or of size one, summed over `summed`: a batch of
 // matrix products. Dimensions that both have and keep are the batch; those of one alone are rows or columns.
 Tensor contract(const Tensor& a, const Tensor& b, IntArrayRef summed) {
+  if (summed.empty()) return a.mul(b);
   DimVector batch, rows, columns, depth, depth_of_a, depth_of_b;
   for (int64_t d = 0; d < a.dim(); ++d) {
     const bool sums = std::find(summed.begin(), summed.end(), d) != summed.end();

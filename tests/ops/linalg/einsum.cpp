@@ -16,6 +16,9 @@ TEST_CASE("einsum: what other operators say") {
   const Tensor b = leaf({2, 3, 4}, 3).detach(), c = leaf({2, 4, 5}, 4).detach(), s = leaf({3, 3}, 5).detach();
   CHECK(same(einsum("ij,jk->ik", {m, n}), m.mm(n)));
   CHECK(same(einsum("ij,jk", {m, n}), m.mm(n)));
+  const Tensor flags = tensor({true, false});  // which matrix products do not take
+  CHECK(equal(einsum("i,i->i", {flags, flags}), flags));
+  CHECK(equal(einsum("i,j->ji", {flags, flags}), tensor({true, false, false, false}).view({2, 2})));
   CHECK(same(einsum("ij , jk -> ki", {m, n}), m.mm(n).t()));
   CHECK(same(einsum("bij,bjk->bik", {b, c}), b.bmm(c)));
   CHECK(same(einsum("...ij,...jk", {b, c}), b.bmm(c)));
