@@ -180,9 +180,10 @@ Tensor ArgumentReader::read_tensor(const json& spec) {
   } else {
     tensor = tensor.to(device_);
   }
+  tensors_.emplace_back(spec["tensor"].get<std::string>(), tensor);
   if (spec.value("grad", false)) {
     tensor.requires_grad_();
-    differentiated_.emplace_back(spec["tensor"].get<std::string>(), tensor);
+    differentiated_.push_back(tensors_.back());
   }
   return tensor;
 }

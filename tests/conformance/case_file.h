@@ -45,7 +45,9 @@ class ArgumentReader {
   /// Throws ValueError for a form that no schema type takes.
   rush::Value read(const nlohmann::json& json, const std::string& type);
 
-  /// The tensors read so far that are to be differentiated, with their keys.
+  /// The tensors read so far, with their keys.
+  const std::vector<std::pair<std::string, rush::Tensor>>& tensors() const { return tensors_; }
+  /// Those of them that are to be differentiated.
   const std::vector<std::pair<std::string, rush::Tensor>>& differentiated() const { return differentiated_; }
 
  private:
@@ -55,7 +57,7 @@ class ArgumentReader {
 
   const CaseFile& file_;
   rush::Device device_;
-  std::vector<std::pair<std::string, rush::Tensor>> differentiated_;
+  std::vector<std::pair<std::string, rush::Tensor>> tensors_, differentiated_;
 };
 
 /// The dtype of this name ("float32"). Throws ValueError for any other text.

@@ -88,6 +88,41 @@ Reason output_difference(const Case& one, const std::vector<Tensor>& actual, con
   return std::nullopt;
 }
 
+// Whether two tensors of these sizes are laid out alike: what a dimension of one element strides over is no matter.
+bool same_strides(rush::IntArrayRef sizes, rush::IntArrayRef actual, const std::vector<int64_t>& expected) {
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return true;
+  }
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] > 1 && actual[d] != expected[d]) return false;
+  }
+  return true;
+}
+
+// Which of the arguments an output shares its memory with: its key, or nothing.
+json shared_argument(const Tensor& output, const ArgumentReader& reader) {
+  for (const auto& [key, tensor] : reader.tensors()) {
+    if (output.is_alias_of(tensor)) return key;
+  }
+  return nullptr;
+}
+
+// Where the case says so, outputs have its strides, and share the memory of an argument or of none.
+Reason layout_difference(const Case& one, const std::vector<Tensor>& outputs, const ArgumentReader& reader) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const json& spec = one.outputs[i];
+    if (!spec.is_object() || !spec.contains("strides")) continue;
+    const std::vector<int64_t> strides = spec["strides"];
+    if (!same_strides(outputs[i].sizes(), outputs[i].strides(), strides))
+      return rush::str("layout: output ", i, " has strides ", outputs[i].strides(), ", expected ", strides);
+    const json shared = shared_argument(outputs[i], reader);
+    if (shared != spec["shares"])
+      return rush::str("layout: output ", i, " shares memory with ", shared.dump(), ", expected ",
+                       spec["shares"].dump());
+  }
+  return std::nullopt;
+}
+
 // The gradient fed into each output; undefined where none is.
 std::vector<Tensor> read_grad_outputs(const CaseFile& file, const Case& one, size_t count) {
   std::vector<Tensor> grads(count);
@@ -214,7 +249,8 @@ Reason failure(const CaseFile& file, const Case& one, const rush::OpBase& op, ru
     return rush::str("returns ", results.outputs.size(), " tensors, expected ", expected.size());
   }
   if (const Reason reason = output_difference(one, results.outputs, expected, device)) return reason;
-  return gradient_difference(file, one, reader, results.gradients, device);
+  if (const Reason reason = gradient_difference(file, one, reader, results.gradients, device)) return reason;
+  return can_compile ? std::nullopt : layout_difference(one, results.outputs, reader);
 }
 
 // Whether the operator throws an error of ours; what else is thrown is no refusal.

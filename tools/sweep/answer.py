@@ -43,7 +43,8 @@ class Answer:
 
     def __init__(self, func, args, kwargs, seed):
         self.func, self.args, self.kwargs = func, args, kwargs
-        self.outputs = self.call(requires_grad=False)[0]
+        self.inputs = []  # as the runner lays them out, of the first call
+        self.outputs = self.call(requires_grad=False, inputs=self.inputs)[0]
         for output in self.outputs:
             if output is not None:
                 require_plain(output)
@@ -68,15 +69,20 @@ class Answer:
                    and not torch.allclose(output.to(wide.dtype), wide, *SHORT[output.dtype], equal_nan=True)
                    for output, wide in zip(self.outputs, exact))
 
-    def call(self, requires_grad, in_float64=False):
+    def shared_input(self, output):
+        """The place of the tensor whose memory the output shares, or None."""
+        memory = output.untyped_storage()._cdata
+        return next((place for place, tensor in enumerate(self.inputs) if tensor.untyped_storage()._cdata == memory), None)
+
+    def call(self, requires_grad, in_float64=False, inputs=None):
         """The outputs, and the tensors that are differentiated by their places among all."""
-        leaves, tensors = {}, [0]
+        leaves, inputs = {}, [] if inputs is None else inputs
 
         def own(value):
             if not isinstance(value, torch.Tensor):
                 return value
-            place, tensors[0] = tensors[0], tensors[0] + 1
-            value = rebuilt(value)
+            place, value = len(inputs), rebuilt(value)
+            inputs.append(value)
             if in_float64 and value.dtype in SHORT:
                 return value.double()
             if requires_grad and value.dtype in DIFFERENTIATED:

@@ -61,6 +61,11 @@ def make_case(func, arguments, args, kwargs, name):
     answer = Answer(func, args, kwargs, seed=int(name, 16) % (1 << 62))
     case = Case(func, arguments, name)
     line = case.json(answer.outputs, answer.grads)
+    for spec, output in zip(line["outputs"], answer.outputs):
+        if output is not None and not output.is_conj() and not output.is_neg():
+            shared = answer.shared_input(output)
+            spec["strides"] = list(output.stride())
+            spec["shares"] = None if shared is None else f"{name}.{shared}"
     if answer.is_imprecise():
         line["imprecise"] = True
     if answer.grads:

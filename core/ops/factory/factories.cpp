@@ -68,9 +68,7 @@ static Tensor empty_like(const Tensor& self, MaybeDtype dtype, MaybeLayout layou
     return detail::empty_pinned(self.sizes(), dense ? DimVector(self.strides()) : strides_for(self.sizes(), wanted),
                                 type);
   }
-  if (wanted != MemoryFormat::Preserve) return detail::empty_format(self.sizes(), type, where, wanted);
-  if (self.is_non_overlapping_and_dense()) return detail::empty_strided(self.sizes(), self.strides(), type, where);
-  return detail::empty_contiguous(self.sizes(), type, where);
+  return empty_for_copy(self, type, where, wanted);
 }
 
 // One of the elements that share memory, as those of an expanded tensor do: they all get the same value.

@@ -52,6 +52,16 @@ void check_layouts(ScalarType dtype) {
   }
 }
 
+TEST_CASE("copies of what has gaps keep the order of its dimensions") {
+  const Tensor whole = arange(0, 48).view({4, 3, 4}), x = whole.slice(0, 0, 4, 2).transpose(0, 2);  // (4, 3, 2)
+  REQUIRE_FALSE(x.is_non_overlapping_and_dense());
+  for (const Tensor& each : {x.clone(), empty_like(x), x.to(kFloat64), x + 1})
+    CHECK(each.strides() == IntArrayRef({1, 4, 12}));
+  CHECK(equal(x.clone(), x));
+  CHECK(equal(x.flip({0}), x.contiguous().flip({0})));
+  CHECK(x.narrow(0, 0, 1).expand({5, 3, 2}).clone().strides() == (x.narrow(0, 0, 1).expand({5, 3, 2}) + 1).strides());
+}
+
 TEST_CASE("copies of all layouts equal a plain loop") {
   check_layouts<uint8_t>(kUInt8);
   check_layouts<int16_t>(kInt16);
