@@ -90,8 +90,7 @@ Tensor make_view_as(const Tensor& base, ScalarType dtype, IntArrayRef sizes, Int
   auto view = make_intrusive<TensorImpl>(source->storage(), dtype, source->device());
   view->set_inference(source->is_inference());
   view->set_geometry(sizes, strides, storage_offset);
-  if (source->is_inference()) {
-    // Nothing is recorded of it.
+  if (source->is_inference()) {  // nothing is recorded of it
   } else if (!dispatch_state.grad_mode) {
     // So that a recorded call that writes the view is refused: the base's history would not know of it.
     view->set_view(nullptr, ViewOrigin::NoGrad);

@@ -73,8 +73,9 @@ Tensor empty_for_copy(const Tensor& self, ScalarType dtype, Device device, Memor
   if (format != MemoryFormat::Preserve) return detail::empty_format(self.sizes(), dtype, device, format);
   if (self.is_non_overlapping_and_dense()) return detail::empty_strided(self.sizes(), self.strides(), dtype, device);
   // Without its gaps, its dimensions keep their order, as in what is computed of it.
-  const Tensor alike = TensorIterator::pointwise("empty_like", Tensor(), self, Promotion::None, dtype).take_output();
-  return alike.device() == device ? alike : detail::empty_strided(self.sizes(), alike.strides(), dtype, device);
+  const Tensor gaps = detail::empty_strided(self.sizes(), self.strides(), dtype, kMeta);
+  const Tensor alike = TensorIterator::pointwise("empty_like", Tensor(), gaps, Promotion::None, dtype).take_output();
+  return detail::empty_strided(self.sizes(), alike.strides(), dtype, device);
 }
 
 static Tensor clone(const Tensor& self, std::optional<MemoryFormat> format) {
