@@ -22,8 +22,7 @@ constexpr std::string_view kSummingFamilies[] = {
     "pairwise_distance", "trapezoid", "cumulative_trapezoid", "cov", "corrcoef", "segment_reduce", "embedding_bag",
     "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
     "batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm", "native_batch_norm", "native_group_norm",
-    "native_layer_norm", "weight_norm", "weight_norm_interface", "index_add", "scatter_add", "scatter_reduce",
-    "index_reduce",
+    "native_layer_norm", "weight_norm", "weight_norm_interface",
     // losses
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cross_entropy",
     "cross_entropy_loss", "huber_loss", "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss", "nll_loss",
