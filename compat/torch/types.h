@@ -17,7 +17,6 @@
 #include <limits>
 #include <numeric>
 #include <sstream>
-#include <thread>
 
 #include "ATen/Dispatch.h"
 #include "ATen/batch_norm.h"
