@@ -33,6 +33,14 @@ template <class Function>
 struct WritesInto {
   Function function;
 
+  /// A pointer to the function of one overload's arguments.
+  template <class... Args>
+  using Pointer = Tensor& (*)(Tensor&, Args...);
+  template <class... Args>
+  constexpr operator Pointer<Args...>() const {
+    return [](Tensor& result, Args... args) -> Tensor& { return written_to(result, Function()(args...)); };
+  }
+
   template <class... Args>
   requires std::convertible_to<std::invoke_result_t<Function, Args...>, Tensor> Tensor& operator()(
       Tensor& result, Args&&... args) const {

@@ -35,6 +35,7 @@ class SmallVectorImpl : public std::vector<T> {
     this->pop_back();
     return last;
   }
+  void pop_back_n(size_t count) { truncate(this->size() - count); }
   size_t size_in_bytes() const { return this->size() * sizeof(T); }
   void truncate(size_t count) { this->erase(this->begin() + count, this->end()); }
 };

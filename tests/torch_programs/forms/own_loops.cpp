@@ -109,6 +109,8 @@ static void into_doubles() {
     std::cout << "nothing is recorded\n";
   }
   torch::NoGradGuard no_grad;
+  torch::Tensor& (*const maximum)(torch::Tensor&, const torch::Tensor&, const torch::Tensor&) = torch::max_out;
+  std::cout << maximum(result, x, 4 - x.detach()).sum().item<double>() << "\n";
   torch::Tensor row = torch::empty({0}, torch::kDouble);
   std::cout << torch::amax_out(result, x.to(torch::kDouble), {0}).item<double>()
             << torch::median_out(result, x.to(torch::kDouble)).item<double>()
