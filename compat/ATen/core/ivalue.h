@@ -68,10 +68,6 @@ class IValue : public rush::Value {
     if (isBool()) return toBool();
     return isDouble() ? rush::Scalar(toDouble()) : rush::Scalar(toComplexDouble());
   }
-  /// Views of lists, which this value must outlive.
-  rush::IntArrayRef toIntList() const { return as<std::vector<int64_t>>(); }
-  rush::ArrayRef<double> toDoubleList() const { return as<std::vector<double>>(); }
-  rush::TensorList toTensorList() const { return as<std::vector<rush::Tensor>>(); }
   /// As the reader of that type; none where there is no value.
   template <class T>
   T to() const {
