@@ -22,6 +22,8 @@ KNOWN = [
     (r"aten::copysign", "^gradient of .*expected -?nan", "PyTorch divides the result by the number, also by infinity"),
     (r"aten::(nan)?quantile", "^gradient of", "of equal elements any has the gradient"),
     (r"aten::conv", "Only zero batch or zero channel", "an input without elements is padded, as any other"),
+    (r"aten::(_?linalg|_?fft|nonzero|argwhere)", "^layout: .*strides", "rows are contiguous, also LAPACK's and FFT's"),
+    (r"aten::conj_physical", "^layout: .*shares memory with null", "it is in new memory, also of real numbers"),
     (r"aten::prod", "^gradient of .*expected nan", "PyTorch divides the product by the element, also by NaN"),
     (r"aten::embedding_bag", "^output 2: has shape", "the sizes of bags that are summed are not computed, or used"),
     (r"aten::nll_loss_forward", "^output 1: .*got 0, ", "an unreduced loss has no use for the weight"),

@@ -150,7 +150,7 @@ std::array<Tensor, 3> run_attention_backward(const char* op, const kernels::Atte
   for (size_t i = 0; i < 3; ++i) {
     if (wanted[i] && !grads[i].defined()) grads[i] = heads_inside(*inputs[i], inputs[i]->size(2), inputs[i]->size(3));
   }
-  kernel(p.query.device().type, grads, grad, out, logsumexp, p);
+  kernel(p.query.device().type, grads, grad, out, contiguous(logsumexp), p);
   return grads;
 }
 

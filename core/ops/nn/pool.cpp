@@ -331,7 +331,7 @@ static Tensor unpool(const char* op, const Tensor& self, const Tensor& indices, 
 }
 
 static Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntArrayRef output_size) {
-  return unpool("max_unpool2d", self, indices, 2, output_size);
+  return unpool("max_unpool2d", self, indices, 2, output_size).contiguous(self.suggest_memory_format());
 }
 
 static Tensor max_unpool3d(const Tensor& self, const Tensor& indices, IntArrayRef output_size, IntArrayRef stride,

@@ -183,6 +183,21 @@ TEST_CASE("fused attention: shapes on the meta device") {
   CHECK(std::get<5>(cudnn) == 7);
 }
 
+TEST_CASE("fused attention: the backward pass takes a logsumexp of any strides") {
+  const Inputs in;
+  const Tensor q = in.q.cpu(), k = in.k.cpu(), v = in.v.cpu();
+  const auto [out, sums] =
+      ops::_scaled_dot_product_flash_attention_for_cpu(q, k, v, 0, true, std::nullopt, std::nullopt);
+  const auto backward = [&, out = out](const Tensor& logsumexp) {
+    return ops::_scaled_dot_product_flash_attention_for_cpu_backward(out, q, k, v, out, logsumexp, 0, true,
+                                                                     std::nullopt, std::nullopt);
+  };
+  const auto grads = backward(sums), turned = backward(sums.mT().contiguous().mT());
+  CHECK(equal(std::get<0>(grads), std::get<0>(turned)));
+  CHECK(equal(std::get<1>(grads), std::get<1>(turned)));
+  CHECK(equal(std::get<2>(grads), std::get<2>(turned)));
+}
+
 TEST_CASE("fused attention: bad input") {
   const Tensor t = host({1, 4, 3, 8});
   const auto efficient = [](const Tensor& q, const Tensor& k, const Tensor& v) {

@@ -274,6 +274,9 @@ TEST_CASE("max_unpool puts values back where they came from") {
   CHECK(back.sizes() == x.sizes());
   CHECK(values(std::get<0>(max_pool2d_with_indices(back.abs(), 2))) == values(out.abs()));
   CHECK(back.ne(0).sum().item<int64_t>() <= out.numel());
+  const Tensor last = max_unpool2d(out.contiguous(MemoryFormat::ChannelsLast), indices, {4, 6});
+  CHECK(last.is_contiguous(MemoryFormat::ChannelsLast));
+  CHECK(equal(last, back));
   check_gradients(
       [at = indices](const Tensors& in) {
         return Tensors{max_unpool2d(in[0], at, {4, 6})};
