@@ -117,6 +117,34 @@ TEST_CASE("run_case: numbers are outputs, and so is what must be undefined") {
   check_failed(judge(mul_case(kMul, "null"), tensors), "output 0: there is one, expected none");
 }
 
+TEST_CASE("run_case: outputs have the strides that a case gives, and share memory with whom it says") {
+  const auto transposed = [](const char* strides, const char* shares) {
+    return R"x({"id":"t/0","op":"t","overload":"aten::t","schema":"aten::t(Tensor(a) self) -> Tensor(a)",)x"
+           R"("dtype":"float64","args":[)" +
+           two_by_two("a") + R"(],"kwargs":{},"outputs":[)" +
+           two_by_two("o", std::string(R"(,"strides":)") + strides + R"(,"shares":)" + shares) + "]}";
+  };
+  const rush::io::NamedTensors tensors = {{"a", matrix({1, 2, 3, 4}, 2)}, {"o", matrix({1, 3, 2, 4}, 2)}};
+  CHECK(judge(transposed("[1,2]", "\"a\""), tensors).outcome == Outcome::Passed);
+  check_failed(judge(transposed("[2,1]", "\"a\""), tensors), "output 0 has strides (1, 2), expected (2, 1)");
+  check_failed(judge(transposed("[1,2]", "null"), tensors), "output 0 shares memory with \"a\", expected null");
+}
+
+TEST_CASE("ArgumentReader: another order of the elements in memory") {
+  TemporaryFolder folder;
+  const std::string path = folder.write("cases.jsonl", mul_case());
+  rush::io::save_safetensors(folder / "cases.safetensors", {{"m", matrix({1, 2, 3, 4, 5, 6}, 2)}});
+  const auto read = [&](ArgumentOrder order) {
+    const CaseFile file(path, order);
+    const auto spec = nlohmann::json::parse(R"({"tensor":"m","dtype":"float64","shape":[2,3]})");
+    return ArgumentReader(file, rush::kCPU).read(spec, "Tensor").as<Tensor>();
+  };
+  const Tensor reversed = read(ArgumentOrder::Reversed), spread = read(ArgumentOrder::Spread);
+  CHECK(reversed.strides() == rush::IntArrayRef{1, 2});
+  CHECK(spread.strides() == rush::IntArrayRef{6, 2});
+  for (const Tensor& each : {reversed, spread}) CHECK(!difference(each, matrix({1, 2, 3, 4, 5, 6}, 2), {}));
+}
+
 TEST_CASE("run_case: what is to be refused must throw an error of the library") {
   std::string line = mul_case();
   line.insert(line.size() - 1, R"(,"refused":"the sizes must match")");

@@ -75,6 +75,17 @@ Tensor with_strides(const Tensor& from, const std::vector<int64_t>& strides, rus
   return memory.to(device).as_strided(from.sizes(), strides).detach();
 }
 
+std::vector<int64_t> strides_in(ArgumentOrder order, rush::IntArrayRef sizes) {
+  std::vector<int64_t> strides(sizes.size());
+  int64_t stride = order == ArgumentOrder::Spread ? 2 : 1;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const size_t d = order == ArgumentOrder::Reversed ? i : sizes.size() - 1 - i;
+    strides[d] = stride;
+    stride *= std::max<int64_t>(sizes[d], 1);
+  }
+  return strides;
+}
+
 double special_float(const std::string& text) {
   if (text == "inf") return std::numeric_limits<double>::infinity();
   if (text == "-inf") return -std::numeric_limits<double>::infinity();
@@ -100,7 +111,8 @@ rush::ScalarType dtype_named(const std::string& text) {
   RUSH_THROW(rush::ValueError, "no dtype is named '", text, "'");
 }
 
-CaseFile::CaseFile(const std::string& path) : cases_(parse_cases(path)), tensors_(tensors_beside(path)) {}
+CaseFile::CaseFile(const std::string& path, ArgumentOrder order)
+    : cases_(parse_cases(path)), order_(order), tensors_(tensors_beside(path)) {}
 
 Tensor CaseFile::tensor(const json& spec) const {
   const rush::ScalarType dtype = dtype_named(spec.at("dtype"));
@@ -177,6 +189,8 @@ Tensor ArgumentReader::read_tensor(const json& spec) {
   Tensor tensor = file_.tensor(spec);
   if (spec.contains("strides")) {
     tensor = with_strides(tensor, spec["strides"].get<std::vector<int64_t>>(), device_);
+  } else if (file_.order() != ArgumentOrder::RowMajor) {
+    tensor = with_strides(tensor, strides_in(file_.order(), tensor.sizes()), device_);
   } else {
     tensor = tensor.to(device_);
   }

@@ -22,17 +22,23 @@ struct Case {
   std::string refused;  // why the call must throw; empty where it must not
 };
 
+/// How arguments whose strides a case does not give lie in memory: row-major; with the first dimension innermost; or
+/// row-major with a gap behind each element.
+enum class ArgumentOrder { RowMajor, Reversed, Spread };
+
 class CaseFile {
  public:
   /// Throws IOError, one line that names the file (and the line in it), if either file is missing or malformed.
-  explicit CaseFile(const std::string& path);
+  explicit CaseFile(const std::string& path, ArgumentOrder order = ArgumentOrder::RowMajor);
 
+  ArgumentOrder order() const { return order_; }
   const std::vector<Case>& cases() const { return cases_; }
   /// The tensor that `spec` describes, on the CPU, row-major.
   rush::Tensor tensor(const nlohmann::json& spec) const;
 
  private:
   std::vector<Case> cases_;
+  ArgumentOrder order_;
   rush::io::SafetensorsFile tensors_;
 };
 

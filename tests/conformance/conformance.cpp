@@ -18,7 +18,7 @@ using nlohmann::json;
 namespace {
 
 struct Settings {
-  std::string cases, devices = "cpu", filter, json_file;
+  std::string cases, devices = "cpu", filter, order = "row_major", json_file;
   int64_t part = 1, parts = 1;
   bool compiled = false, verbose = false;
 };
@@ -78,6 +78,8 @@ Settings parse(int argc, char** argv) {
   options.add("--filter", &settings.filter, "only cases whose family, overload or id contains this text");
   options.add("--parts", &settings.parts, "divide those cases into this many parts, and run one", 1, 1 << 20);
   options.add("--part", &settings.part, "which of the parts", 1, 1 << 20);
+  options.add("--order", &settings.order, "how arguments lie in memory, unless the case gives their strides",
+              {"row_major", "reversed", "spread"});
   options.add("--compiled", &settings.compiled, "call each operator in a function that was compiled");
   options.add("--verbose", &settings.verbose, "show every failure, not the first three of a family");
   options.add("--json", &settings.json_file, "write the results to this file");
@@ -103,11 +105,24 @@ bool selected(const Case& one, const std::string& filter) {
          one.id.find(filter) != std::string::npos;
 }
 
+ArgumentOrder order_named(const std::string& name) {
+  return name == "reversed" ? ArgumentOrder::Reversed
+         : name == "spread" ? ArgumentOrder::Spread
+                            : ArgumentOrder::RowMajor;
+}
+
+// Views that only some strides allow, or whose elements the strides choose.
+bool depends_on_strides(const Case& one) {
+  constexpr const char* families[] = {"view", "view_as", "view_as_complex", "as_strided", "as_strided_"};
+  return std::any_of(std::begin(families), std::end(families), [&](const char* each) { return one.family == each; });
+}
+
 DeviceReport run(const CaseFile& file, rush::Device device, const Settings& settings) {
   DeviceReport report{device.str(), 0, {}, {}};
   const auto start = std::chrono::steady_clock::now();
   int64_t count = 0;
   for (const Case& one : file.cases()) {
+    if (file.order() != ArgumentOrder::RowMajor && depends_on_strides(one)) continue;
     if (!selected(one, settings.filter) || count++ % settings.parts != settings.part - 1) continue;
     const Verdict verdict = run_case(file, one, device, settings.compiled);
     report.total.count(one, verdict);
@@ -165,7 +180,7 @@ json to_json(const std::vector<DeviceReport>& reports, const Tally& all) {
 
 int run_all(const Settings& settings) {
   rush::globalContext().setAllowTF32CuDNN(false);  // the answers are float32's
-  const CaseFile file(settings.cases);
+  const CaseFile file(settings.cases, order_named(settings.order));
   std::vector<DeviceReport> reports;
   Tally all;
   for (const rush::Device device : find_devices(settings.devices)) {

@@ -4,8 +4,8 @@
 usage: ./rush sweep samples [--ops REGEX] [--samples N] [OPTIONS...]
        ./rush sweep script FILE... [OPTIONS...]
        ./rush sweep cases FOLDER [OPTIONS...]
-options: [--filter REGEX] [--dtypes NAME,...] [--device cpu|cuda] [--compiled] [--seed N] [--jobs N] [--seconds S]
-         [--most N] [--alike N] [--out FOLDER] [--peer-python PYTHON]
+options: [--filter REGEX] [--dtypes NAME,...] [--device cpu|cuda] [--compiled] [--order ORDER] [--seed N]
+         [--jobs N] [--seconds S] [--most N] [--alike N] [--out FOLDER] [--peer-python PYTHON]
 
 `samples` calls PyTorch's operators (of them those whose names REGEX finds) on at most N samples that its own tests have
 of each dtype. `script` runs Python programs, with arguments where FILE is quoted with them, and takes every call of an
@@ -13,7 +13,8 @@ operator that they make; the files of PyTorch's own tests are such programs. `ca
 whose --out it was. Each call becomes a case of conformance, with gradients in float64 and complex128, and each once:
 at most --most of an operator with the same dtypes, and --alike of those that differ only in values and sizes. Calls
 whose results are random or undefined, of other tensors than dense ones on the CPU and of large ones are left out and
-counted. A process that makes cases ends after S seconds. rush_conformance then runs them (on --device, or --compiled).
+counted. A process that makes cases ends after S seconds. rush_conformance then runs them on --device, or --compiled, or
+with arguments that lie in memory in another --order (reversed, spread).
 The table has the operators that are not whole; FOLDER/differing.txt has each call that differs, in words.
 """
 import argparse
@@ -45,6 +46,7 @@ def parse():
     parser.add_argument("--dtypes", default="")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--order", choices=("row_major", "reversed", "spread"), default="row_major")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=600)
@@ -110,7 +112,7 @@ def record_all(arguments, folder):
 
 
 def run_all(arguments, folder):
-    command = [arguments.build / "bin/rush_conformance", "--device", arguments.device]
+    command = [arguments.build / "bin/rush_conformance", "--device", arguments.device, "--order", arguments.order]
     if arguments.compiled:
         command.append("--compiled")
     results, files = Results(), sorted(folder.rglob("*.jsonl"))

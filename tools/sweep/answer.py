@@ -72,7 +72,8 @@ class Answer:
     def shared_input(self, output):
         """The place of the tensor whose memory the output shares, or None."""
         memory = output.untyped_storage()._cdata
-        return next((place for place, tensor in enumerate(self.inputs) if tensor.untyped_storage()._cdata == memory), None)
+        places = (place for place, tensor in enumerate(self.inputs) if tensor.untyped_storage()._cdata == memory)
+        return next(places, None)
 
     def call(self, requires_grad, in_float64=False, inputs=None):
         """The outputs, and the tensors that are differentiated by their places among all."""

@@ -24,6 +24,7 @@ KNOWN = [
     (r"aten::conv", "Only zero batch or zero channel", "an input without elements is padded, as any other"),
     (r"aten::(_?linalg|_?fft|nonzero|argwhere)", "^layout: .*strides", "rows are contiguous, also LAPACK's and FFT's"),
     (r"aten::conj_physical", "^layout: .*shares memory with null", "it is in new memory, also of real numbers"),
+    (r"aten::to_sparse", "strided is not a sparse layout", "PyTorch gives the dense tensor back"),
     (r"aten::prod", "^gradient of .*expected nan", "PyTorch divides the product by the element, also by NaN"),
     (r"aten::embedding_bag", "^output 2: has shape", "the sizes of bags that are summed are not computed, or used"),
     (r"aten::nll_loss_forward", "^output 1: .*got 0, ", "an unreduced loss has no use for the weight"),
