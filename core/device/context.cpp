@@ -1,5 +1,6 @@
 #include "core/device/context.h"
 
+#include "core/device/generator.h"
 #include "core/error/error.h"
 
 namespace rush {
@@ -15,6 +16,8 @@ void Context::setFloat32MatmulPrecision(const std::string& precision) {
     setFloat32MatmulPrecision(Float32MatmulPrecision::Medium);
   }
 }
+
+const Generator& Context::defaultGenerator(Device device) const { return default_generator(device); }
 
 Context& globalContext() {
   static constinit Context context;

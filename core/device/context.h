@@ -5,6 +5,9 @@
 
 namespace rush {
 
+class Generator;
+struct Device;
+
 /// How float32 products of matrices may be computed: Highest in float32; High and Medium in TensorFloat-32 too, which
 /// keeps 10 bits of the mantissa. torch.set_float32_matmul_precision.
 enum class Float32MatmulPrecision { Highest, High, Medium };
@@ -64,14 +67,21 @@ class Context {
   // ---- all ----
   // torch.use_deterministic_algorithms: also makes cuDNN deterministic.
   bool deterministicAlgorithms() const { return deterministic_algorithms_; }
-  void setDeterministicAlgorithms(bool deterministic) { deterministic_algorithms_ = deterministic; }
+  // No operator is refused for want of such an algorithm, so `warn_only`, where PyTorch warns instead, changes nothing.
+  void setDeterministicAlgorithms(bool deterministic, bool warn_only = false) {
+    deterministic_algorithms_ = deterministic;
+    deterministic_warn_only_ = warn_only;
+  }
+  bool deterministicAlgorithmsWarnOnly() const { return deterministic_warn_only_; }
+  /// default_generator(device).
+  const Generator& defaultGenerator(Device device) const;
 
  private:
   Float32MatmulPrecision float32_matmul_precision_ = Float32MatmulPrecision::Highest;
   bool allow_fp16_reduction_ = true, allow_bf16_reduction_ = true;
   bool cudnn_enabled_ = true, cudnn_benchmark_ = false, cudnn_deterministic_ = false, cudnn_allow_tf32_ = true;
   bool sdp_flash_ = true, sdp_efficient_ = true, sdp_math_ = true, sdp_cudnn_ = true;
-  bool deterministic_algorithms_ = false;
+  bool deterministic_algorithms_ = false, deterministic_warn_only_ = false;
   int cudnn_benchmark_limit_ = 10;
 };
 

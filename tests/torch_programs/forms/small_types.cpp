@@ -15,6 +15,7 @@
 
 #include <complex>
 #include <iostream>
+#include <set>
 #include <sstream>
 #include <unordered_set>
 
@@ -91,7 +92,8 @@ struct Counted : c10::intrusive_ptr_target {
 static void owners() {
   auto first = c10::make_intrusive<Counted>(5);
   const auto second = first;
-  std::cout << first.defined() << first.unique() << first.use_count() << std::unordered_set{first, second}.size();
+  std::cout << first.defined() << first.unique() << first.use_count() << std::unordered_set{first, second}.size()
+            << std::set{first, second, c10::make_intrusive<Counted>(7)}.size();
   Counted* released = first.release();
   std::cout << first.defined() << c10::intrusive_ptr<Counted>::reclaim(released)->value << second.use_count()
             << c10::intrusive_ptr<Counted>::make(6)->value << "\n";
@@ -143,7 +145,17 @@ static void threads() {
   std::cout << sum << " " << c10::sum_integers(parts) << " " << at::get_thread_num() << "\n";
 }
 
+static void switches() {
+  at::Context& context = at::globalContext();
+  context.setDeterministicAlgorithms(true, /*warn_only=*/true);
+  std::cout << context.deterministicAlgorithms() << context.deterministicAlgorithmsWarnOnly();
+  torch::globalContext().setDeterministicAlgorithms(false, false);
+  std::cout << context.deterministicAlgorithms() << context.deterministicAlgorithmsWarnOnly()
+            << (context.defaultGenerator(at::kCPU) == at::detail::getDefaultCPUGenerator()) << "\n";
+}
+
 int main() {
+  switches();
   scalars();
   complex_numbers();
   arrays();
