@@ -64,6 +64,23 @@ std::vector<Tensor> train_reading(bool is_compiled, Where where) {
 
 }  // namespace
 
+TEST_CASE("a factorisation before a number that is read: whether the matrix is singular is found by its kernel") {
+  const testing::Warnings warnings;
+  const auto determinant = [](const Tensor& x) {
+    const Tensor lu = std::get<0>(linalg_lu_factor(x.mul(2).mul(x).add(x)));
+    const Tensor scaled = lu.mul(3).sub(lu);
+    return scaled.sum() * lu.diagonal().prod().item<double>();
+  };
+  auto compiled = compile(determinant);
+  for (int i = 1; i <= 4; ++i) {
+    const Tensor x = eye(3, kFloat64) * i;
+    CHECK(compiled(x).item<double>() == determinant(x).item<double>());
+  }
+  CHECK(compiled.compilations() == 1);
+  CHECK(compiled.obstacle().starts_with("it reads a number from a tensor"));
+  CHECK_THROWS_AS(compiled(zeros({3, 3}, kFloat64)), LinAlgError);
+}
+
 TEST_CASE("a training step that reads its loss trains as it does, and logs each loss") {
   const testing::Warnings warnings;
   testing::check_equal(train_reading(true, Where::AtTheEnd), train_reading(false, Where::AtTheEnd));

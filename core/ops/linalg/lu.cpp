@@ -36,15 +36,16 @@ std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const Tensor& a, bool piv
   const Tensor codes = info.view({batch.size(0)});
   kernels::linalg_lu_factor(a.device().type, as_batch(lu), pivots.view({batch.size(0), k}), batch, pivot, codes);
   if (!pivot) copy_(pivots, own_rows(pivots), false);
-  if (check_errors) check_info("linalg_lu_factor_ex", codes, a.dim() > 2, "is singular");
+  if (check_errors) {
+    check_info("linalg_lu_factor", codes, a.dim() > 2,
+               "is singular; linalg_lu and linalg_lu_factor_ex decompose it all the same");
+  }
   return {lu, pivots, info};
 }
 
 std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& a, bool pivot) {
   check_matrices("linalg_lu_factor", a);
-  const auto [lu, pivots, info] = ops::linalg_lu_factor_ex(a, pivot, false);
-  check_info("linalg_lu_factor", info.view({info.numel()}), a.dim() > 2,
-             "is singular; linalg_lu and linalg_lu_factor_ex decompose it all the same");
+  const auto [lu, pivots, info] = ops::linalg_lu_factor_ex(a, pivot, /*check_errors=*/true);
   return {lu, pivots};
 }
 
