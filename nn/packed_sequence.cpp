@@ -6,15 +6,11 @@
 #include "core/ops/factory/factories.h"
 #include "core/ops/view/join.h"
 #include "core/ops/view/pad.h"
+#include "core/ops/view/read_integers.h"
 
 namespace rush::nn::utils::rnn {
 
 namespace {
-
-std::vector<int64_t> to_vector(const Tensor& integers) {
-  const Tensor own = integers.to(TensorOptions(Device(DeviceType::CPU)).dtype(kInt64)).contiguous();
-  return {own.data_ptr<int64_t>(), own.data_ptr<int64_t>() + own.numel()};
-}
 
 Tensor to_tensor(const std::vector<int64_t>& values) { return tensor(ArrayRef<int64_t>(values), kCPU); }
 
@@ -80,7 +76,7 @@ PackedSequence PackedSequence::pin_memory() const {
 
 Tensor invert_permutation(const Tensor& permutation) {
   if (!permutation.defined()) return {};
-  const std::vector<int64_t> forward = to_vector(permutation);
+  const std::vector<int64_t> forward = native::read_integers(permutation);
   std::vector<int64_t> inverse(forward.size());
   for (size_t i = 0; i < forward.size(); ++i) {
     RUSH_CHECK_VALUE(forward[i] >= 0 && forward[i] < static_cast<int64_t>(forward.size()),
@@ -95,7 +91,7 @@ PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths, 
                    "pack_padded_sequence: expected an input of at least 2 dimensions and lengths of one, got shapes ",
                    input.sizes(), " and ", lengths.sizes());
   Tensor padded = batch_first ? input.transpose(0, 1) : input;  // (T, N, ...)
-  std::vector<int64_t> sizes = to_vector(lengths);
+  std::vector<int64_t> sizes = native::read_integers(lengths);
   check_lengths(sizes, padded.size(1), padded.size(0));
   Tensor sorted_indices;
   if (!enforce_sorted) {
@@ -126,7 +122,7 @@ PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths, 
 
 std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, bool batch_first, double padding_value,
                                                std::optional<int64_t> total_length) {
-  const std::vector<int64_t> batch_sizes = to_vector(sequence.batch_sizes());
+  const std::vector<int64_t> batch_sizes = native::read_integers(sequence.batch_sizes());
   RUSH_CHECK_VALUE(!batch_sizes.empty(), "pad_packed_sequence: the sequence has no time steps");
   const auto longest = static_cast<int64_t>(batch_sizes.size());
   RUSH_CHECK_VALUE(total_length.value_or(longest) >= longest, "pad_packed_sequence: total_length ", *total_length,
@@ -180,7 +176,7 @@ PackedSequence pack_sequence(ArrayRef<Tensor> sequences, bool enforce_sorted) {
 }
 
 std::vector<Tensor> unpad_sequence(const Tensor& padded_sequences, const Tensor& lengths, bool batch_first) {
-  const std::vector<int64_t> sizes = to_vector(lengths);
+  const std::vector<int64_t> sizes = native::read_integers(lengths);
   const int64_t batch_dim = batch_first ? 0 : 1;
   RUSH_CHECK_VALUE(padded_sequences.dim() >= 2 && padded_sequences.size(batch_dim) == lengths.numel(),
                    "unpad_sequence: ", lengths.numel(), " lengths for sequences of shape ", padded_sequences.sizes());

@@ -6,6 +6,7 @@
 
 #include "rushlight.h"
 #include "tests/compile/same_bits.h"
+#include "tests/ops/index/index_testing.h"
 #include "tests/warnings.h"
 
 using namespace rush;
@@ -79,6 +80,31 @@ TEST_CASE("a factorisation before a number that is read: whether the matrix is s
   CHECK(compiled.compilations() == 1);
   CHECK(compiled.obstacle().starts_with("it reads a number from a tensor"));
   CHECK_THROWS_AS(compiled(zeros({3, 3}, kFloat64)), LinAlgError);
+}
+
+TEST_CASE("lengths that an operator reads from a tensor may change after the function was compiled") {
+  const testing::Warnings warnings;
+  const Tensor scores = testing::leaf({6, 2, 4}).detach().log_softmax(2), labels = ones({2, 3}, kInt64);
+  const auto loss = [&](const Tensor& x, const Tensor& lengths) {
+    return ctc_loss(x.mul(2).div(2), labels, tensor({6, 6}), lengths, 0, Reduction::Sum, false).mul(2).add(1);
+  };
+  const auto first_part = [](const Tensor& x, const Tensor& at) { return x.mul(2).sin().tensor_split(at)[0].sum(); };
+  const Tensor weight = eye(4, kFloat64), state = zeros({1, 3, 4}, kFloat64);
+  const auto packed = [&](const Tensor& x, const Tensor& sizes) {
+    const Tensor rows = x.flatten(0, 1).narrow(0, 0, 7).mul(2).sin();
+    return std::get<0>(rnn_tanh(rows, sizes, state, std::vector<Tensor>{weight, weight}, false, 1, 0., false, false))
+        .sum();
+  };
+  auto compiled_loss = compile(loss);
+  auto compiled_part = compile(first_part);
+  auto compiled_packed = compile(packed);
+  for (const int64_t length : {1, 1, 1, 1, 2, 3}) {
+    const Tensor lengths = tensor({length, int64_t{1}}), at = tensor({length});
+    const Tensor sizes = length == 1 ? tensor({3, 2, 2}) : tensor({3, 3, 1});
+    CHECK(equal(compiled_loss(scores, lengths), loss(scores, lengths)));
+    CHECK(equal(compiled_part(scores, at), first_part(scores, at)));
+    CHECK(equal(compiled_packed(scores, sizes), packed(scores, sizes)));
+  }
 }
 
 TEST_CASE("a training step that reads its loss trains as it does, and logs each loss") {

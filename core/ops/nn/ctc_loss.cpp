@@ -7,6 +7,7 @@
 #include "core/ops/factory/tensor_data.h"
 #include "core/ops/nn/loss_reduction.h"
 #include "core/ops/register.h"
+#include "core/ops/view/read_integers.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {
@@ -118,8 +119,7 @@ static std::vector<int64_t> lengths_of(const char* name, const Tensor& lengths) 
   RUSH_CHECK_TYPE(is_integral(lengths.scalar_type(), /*include_bool=*/false), kOp, ": expected ", name,
                   " of integers, got ", lengths.scalar_type());
   RUSH_CHECK_NOT_IMPLEMENTED(!lengths.is_meta(), kOp, ": ", name, " must have values, but are on the meta device");
-  const Tensor whole = lengths.to(TensorOptions(kCPU).dtype(kInt64)).contiguous();
-  return {whole.data_ptr<int64_t>(), whole.data_ptr<int64_t>() + whole.numel()};
+  return read_integers(lengths);
 }
 
 static Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,

@@ -10,6 +10,7 @@
 #include "core/ops/nn/recurrent_layer.h"
 #include "core/ops/pointwise/activation.h"
 #include "core/ops/register.h"
+#include "core/ops/view/read_integers.h"
 #include "core/size_arithmetic.h"
 
 namespace rush {
@@ -386,8 +387,7 @@ RecurrentResult run_packed(RecurrentMode mode, const Tensor& data, const Tensor&
                        batch_sizes.numel() > 0,
                    recurrent_name(mode), ": expected batch sizes in one dimension of int64 on the CPU, got ",
                    batch_sizes.scalar_type(), " of shape ", batch_sizes.sizes(), " on ", batch_sizes.device());
-  const Tensor sizes = batch_sizes.contiguous();
-  const IntArrayRef running(sizes.data_ptr<int64_t>(), static_cast<size_t>(sizes.numel()));
+  const std::vector<int64_t> running = read_integers(batch_sizes);
   return run_recurrent(mode, {data, running, h, c}, params, has_biases, num_layers, dropout_p, train, bidirectional);
 }
 

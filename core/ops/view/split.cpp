@@ -3,6 +3,7 @@
 #include "core/iterator/output_checks.h"
 #include "core/ops/basic.h"
 #include "core/ops/register.h"
+#include "core/ops/view/read_integers.h"
 #include "core/print/bracketed.h"
 
 namespace rush {
@@ -226,8 +227,7 @@ static std::vector<Tensor> tensor_split_Tensor(const Tensor& self, const Tensor&
                   indices_or_sections.scalar_type(), " of shape ", indices_or_sections.sizes());
   if (indices_or_sections.dim() == 0) return native::tensor_split(self, indices_or_sections.item<int64_t>(), dim);
   RUSH_CHECK_NOT_IMPLEMENTED(!indices_or_sections.is_meta(), "tensor_split: meta indices have no values");
-  const Tensor indices = indices_or_sections.detach().cpu().contiguous();
-  return tensor_split_indices(self, IntArrayRef(indices.data_ptr<int64_t>(), indices.sizes()[0]), dim);
+  return tensor_split_indices(self, read_integers(indices_or_sections), dim);
 }
 
 static std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
