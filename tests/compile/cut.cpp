@@ -100,7 +100,7 @@ TEST_CASE("lengths that an operator reads from a tensor may change after the fun
   auto compiled_packed = compile(packed);
   for (const int64_t length : {1, 1, 1, 1, 2, 3}) {
     const Tensor lengths = tensor({length, int64_t{1}}), at = tensor({length});
-    const Tensor sizes = length == 1 ? tensor({3, 2, 2}) : tensor({3, 3, 1});
+    const Tensor sizes = length == 1 ? tensor({3, 2, 2}, kCPU) : tensor({3, 3, 1}, kCPU);
     CHECK(equal(compiled_loss(scores, lengths), loss(scores, lengths)));
     CHECK(equal(compiled_part(scores, at), first_part(scores, at)));
     CHECK(equal(compiled_packed(scores, sizes), packed(scores, sizes)));

@@ -95,7 +95,8 @@ def record(arguments, settings, folder):
     summary = folder / "summary.json"
     if summary.exists():
         return json.loads(summary.read_text())
-    print(f"rush: the process that makes cases ended with {process.returncode}; see {log}", file=sys.stderr)
+    last = log.read_text(errors="replace").strip().rpartition("\n")[2]
+    print(f"rush: the process that makes cases ended with {process.returncode}: {last}; see {log}", file=sys.stderr)
     return {"calls": 0, "made": 0, "refusals": 0, "left_out": {}, "missing": {}}
 
 
@@ -108,7 +109,10 @@ def record_all(arguments, folder):
     for part, _ in parts:
         part.mkdir(parents=True)
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        return list(pool.map(lambda part: record(arguments, part[1], part[0]), parts))
+        summaries = list(pool.map(lambda part: record(arguments, part[1], part[0]), parts))
+    if not any(summary["calls"] for summary in summaries):
+        raise Failure("no call of an operator was seen")
+    return summaries
 
 
 def run_all(arguments, folder):

@@ -65,6 +65,13 @@ static Tensor& update_scale_(Tensor& scale, Tensor& growth_tracker, const Tensor
   return scale;
 }
 
+// `tensor`, or a copy of it that has the strides of `other`.
+static Tensor laid_out_as(const Tensor& other, const Tensor& tensor) {
+  if (tensor.strides() == other.strides()) return tensor;
+  Tensor copy = detail::empty_strided(tensor.sizes(), other.strides(), tensor.scalar_type(), tensor.device());
+  return copy_(copy, tensor, false);
+}
+
 static std::vector<Tensor> cast_all(TensorList tensors, ScalarType dtype) {
   const char* op = "cast_all";
   RUSH_CHECK_TYPE(is_floating_point(dtype), op, ": expected a floating dtype, got ", dtype);
@@ -85,7 +92,7 @@ static std::vector<Tensor> cast_all(TensorList tensors, ScalarType dtype) {
     for (size_t i = 0; i < tensors.size(); ++i) {
       if (tensors[i].scalar_type() != from_dtype) continue;
       to.push_back(casts[i]);
-      from.push_back(tensors[i].strides() == casts[i].strides() ? tensors[i] : clone_contiguous(tensors[i]));
+      from.push_back(laid_out_as(casts[i], tensors[i]));
     }
     kernels::cast_many(to[0].device().type, to, from);
   }
