@@ -28,13 +28,14 @@ ACCESSORS = [
     "optim::[A-Za-z]+Options(<.*>)?::[a-z_]+[(][)].const", "graphs::is_capturing", "check_stack_space",
     "(checked_numel|wrap_mul|wrap_add|wrap_dim|is_contiguous|storage_extent)[(<]", "detail::bump_if_written",
 ]
-# Keys of arguments, memory for results, the iterator of an element-wise loop and what it makes of its operands, nodes of
-# the graph and their edges.
+# Keys of arguments, memory for results, the iterator of an element-wise loop and what it makes of its operands, the check
+# of a sum's factor, nodes of the graph and their edges.
 PREPARATIONS = [
     "detail::(keys_of|device_key|check_written|is_undefined|is_meta_argument|wants_grad|add_edges|refuse_gradients)",
     "detail::(save_inputs|save_results|record|record_results|forget_view)",
     "(autograd::remember_forward_call|gradient_edge|set_history|check_inplace|alias_for_saving|preserve_if_saved)[(]",
     "TensorIterator::(TensorIterator|pointwise|nullary|finish)[(]", "pick(_bytes)?<", "cpu::is_one_run<",
+    "native::check_factor[(]",
     "detail::(empty_contiguous|empty_format|empty_strided|wrapped_number)", "autograd::.anonymous.namespace.::root_",
 ]
 

@@ -42,10 +42,26 @@ RUSH_COMPLEX_OPERATOR(/)
 }  // namespace rush
 
 // The standard library's functions, and in namespace std, too, three that it has for real numbers alone.
-#define RUSH_FORALL_FUNCTIONS_OF_COMPLEX(X)                                                                      \
-  X(exp)                                                                                                         \
-  X(log) X(log10) X(sqrt) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) \
-      X(atanh) X(log2) X(expm1) X(log1p)
+#define RUSH_FORALL_FUNCTIONS_OF_COMPLEX(X) \
+  X(exp)                                    \
+  X(log)                                    \
+  X(log10)                                  \
+  X(sqrt)                                   \
+  X(sin)                                    \
+  X(cos)                                    \
+  X(tan)                                    \
+  X(asin)                                   \
+  X(acos)                                   \
+  X(atan)                                   \
+  X(sinh)                                   \
+  X(cosh)                                   \
+  X(tanh)                                   \
+  X(asinh)                                  \
+  X(acosh)                                  \
+  X(atanh)                                  \
+  X(log2)                                   \
+  X(expm1)                                  \
+  X(log1p)
 
 namespace std {
 #define RUSH_REAL_OF_COMPLEX(name)              \
