@@ -1,7 +1,6 @@
 // TORCH_LIBRARY and its kin: operators that a program written for libtorch brings. Note [Operators of TORCH_LIBRARY]
 #pragma once
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 

@@ -56,8 +56,9 @@ void TemporaryFile::copy_from(const ByteReader& reader, size_t size) const {
   std::ofstream file(path_, std::ios::binary | std::ios::trunc);
   std::vector<char> block(std::min(size, kBlockSize));
   for (size_t position = 0; position < size;) {
-    const size_t read = reader(position, block.data(), std::min(size - position, kBlockSize));
+    const size_t asked = std::min(size - position, kBlockSize), read = reader(position, block.data(), asked);
     RUSH_CHECK_IO(read > 0, "load: the reader ends after ", position, " of ", size, " bytes");
+    RUSH_CHECK_IO(read <= asked, "load: the reader gave ", read, " bytes, and was asked for ", asked);
     file.write(block.data(), static_cast<std::streamsize>(read));
     position += read;
   }

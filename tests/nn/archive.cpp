@@ -222,4 +222,14 @@ TEST_CASE("load_state_dict takes both names that one module has for a tensor") {
   CHECK_THROWS_WITH_AS(load_state_dict(tied, dict), doctest::Contains("out is the module's in"), ValueError);
 }
 
+TEST_CASE("a reader that gives more bytes than it was asked for is refused, and so is one that ends early") {
+  serialize::InputArchive archive;
+  const auto too_many = [](uint64_t, void*, size_t size) { return size + 1; };
+  const auto none = [](uint64_t, void*, size_t) { return size_t{0}; };
+  const auto size = [] { return size_t{8}; };
+  CHECK_THROWS_WITH_AS(archive.load_from(too_many, size), "load: the reader gave 9 bytes, and was asked for 8",
+                       IOError);
+  CHECK_THROWS_WITH_AS(archive.load_from(none, size), "load: the reader ends after 0 of 8 bytes", IOError);
+}
+
 }  // namespace

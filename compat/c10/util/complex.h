@@ -5,6 +5,7 @@
 #include <istream>
 #include <ostream>
 
+#include "core/complex_math.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/complex.h"
 #include "core/ops/pointwise/unary.h"
@@ -43,22 +44,7 @@ RUSH_COMPLEX_OPERATOR(/)
 
 // The standard library's functions, and in namespace std, too, three that it has for real numbers alone.
 #define RUSH_FORALL_FUNCTIONS_OF_COMPLEX(X) \
-  X(exp)                                    \
-  X(log)                                    \
-  X(log10)                                  \
-  X(sqrt)                                   \
-  X(sin)                                    \
-  X(cos)                                    \
-  X(tan)                                    \
-  X(asin)                                   \
-  X(acos)                                   \
-  X(atan)                                   \
-  X(sinh)                                   \
-  X(cosh)                                   \
-  X(tanh)                                   \
-  X(asinh)                                  \
-  X(acosh)                                  \
-  X(atanh)                                  \
+  RUSH_FORALL_COMPLEX_FUNCTIONS(X)          \
   X(log2)                                   \
   X(expm1)                                  \
   X(log1p)
