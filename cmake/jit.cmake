@@ -29,6 +29,7 @@ set(RUSH_JIT_HEADERS
   backends/functors/unary.h
   core/box_muller.h
   core/complex.h
+  core/complex_functions.h
   core/complex_math.h
   core/float8.h
   core/half.h

@@ -6,28 +6,10 @@
 #include <cmath>
 
 #include "core/complex.h"
+#include "core/complex_functions.h"
 #include "core/macros.h"
 
 namespace rush {
-
-// Every function of one complex number that the standard library has, by its standard name.
-#define RUSH_FORALL_COMPLEX_FUNCTIONS(X) \
-  X(exp)                                 \
-  X(log)                                 \
-  X(log10)                               \
-  X(sqrt)                                \
-  X(sin)                                 \
-  X(cos)                                 \
-  X(tan)                                 \
-  X(asin)                                \
-  X(acos)                                \
-  X(atan)                                \
-  X(sinh)                                \
-  X(cosh)                                \
-  X(tanh)                                \
-  X(asinh)                               \
-  X(acosh)                               \
-  X(atanh)
 
 namespace detail::libm {
 #define RUSH_DECLARE_FUNCTION(name)             \

@@ -5,7 +5,7 @@
 #include <istream>
 #include <ostream>
 
-#include "core/complex_math.h"
+#include "core/complex_functions.h"
 #include "core/ops/pointwise/binary.h"
 #include "core/ops/pointwise/complex.h"
 #include "core/ops/pointwise/unary.h"
