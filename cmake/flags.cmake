@@ -14,6 +14,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # A twelfth of the compiler's time goes into collecting garbage that fits into memory: 0.9 GB instead of 0.7 for the
   # largest source.
   target_compile_options(rush_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=524288>)
+  # For some CPUs (AMD's Zen; by GCC 13 also Intel's since Alder Lake) GCC rounds each product of a loop's only sum, where
+  # the same loop with wider vectors or several sums has fused multiply-adds: a result would depend on how an operator is
+  # split over threads.
+  target_compile_options(rush_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:--param=avoid-fma-max-bits=0>)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 warns of overlapping copies inside `"literal" + std::string` (GCC bug 105651), and of the deliberately
