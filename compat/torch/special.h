@@ -1,7 +1,7 @@
 // torch::special, and the forms of its functions that write into a given tensor.
 #pragma once
-#include "ATen/out_functions.h"
-#include "ATen/special_functions.h"
+#include "ATen/operators/out_functions.h"
+#include "ATen/operators/special_functions.h"
 #include "torch/types.h"
 
 namespace torch::special {

@@ -1,9 +1,9 @@
 // Functions of compat/ATen that libtorch runs on a GPU only, or whose numbers come from another generator than
 // libtorch's, or where libtorch is wrong or rounds more: no program of tests/torch_programs can show them.
-#include "ATen/batch_norm.h"
-#include "ATen/random_operators.h"
-#include "ATen/special_functions.h"
-#include "ATen/statistics.h"
+#include "ATen/operators/batch_norm.h"
+#include "ATen/operators/random_operators.h"
+#include "ATen/operators/special_functions.h"
+#include "ATen/operators/statistics.h"
 #include "tests/ops/nn/nn_testing.h"
 
 namespace {

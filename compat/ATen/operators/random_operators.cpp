@@ -1,4 +1,4 @@
-#include "ATen/random_operators.h"
+#include "ATen/operators/random_operators.h"
 
 #include <cmath>
 #include <mutex>

@@ -1,7 +1,7 @@
 // Random numbers that are drawn one after the other, on the CPU: Poisson, binomial, and the slopes of rrelu. From
 // libtorch's generator they are libtorch's numbers: Note [libtorch's random numbers].
 #pragma once
-#include "ATen/view_copies.h"
+#include "ATen/operators/view_copies.h"
 
 namespace rush {
 inline namespace aten {

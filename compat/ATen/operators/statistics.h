@@ -1,6 +1,6 @@
 // Statistics, integrals and differences that operators make.
 #pragma once
-#include "ATen/view_copies.h"
+#include "ATen/operators/view_copies.h"
 
 namespace rush {
 inline namespace aten {

@@ -1,4 +1,4 @@
-#include "ATen/out_functions.h"
+#include "ATen/operators/out_functions.h"
 
 namespace rush {
 inline namespace aten {

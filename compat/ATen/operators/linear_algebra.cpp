@@ -1,4 +1,4 @@
-#include "ATen/linear_algebra.h"
+#include "ATen/operators/linear_algebra.h"
 
 namespace rush {
 inline namespace aten {

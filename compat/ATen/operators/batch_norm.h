@@ -1,7 +1,7 @@
 // Batch normalisation in its steps, as programs write it that combine the statistics of several devices. An input is
 // (N, C, spatial...), a statistic (C).
 #pragma once
-#include "ATen/operator_names.h"
+#include "ATen/operators/operator_names.h"
 
 namespace rush {
 inline namespace aten {

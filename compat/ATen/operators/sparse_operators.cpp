@@ -1,4 +1,4 @@
-#include "ATen/sparse_operators.h"
+#include "ATen/operators/sparse_operators.h"
 
 namespace rush {
 inline namespace aten {

@@ -1,6 +1,6 @@
 // What views make, in memory of its own: *_copy, *_scatter, unsafe_*, and the splits along one named dimension.
 #pragma once
-#include "ATen/operator_names.h"
+#include "ATen/operators/operator_names.h"
 
 namespace rush {
 inline namespace aten {

@@ -1,6 +1,6 @@
 // Linear algebra that decompositions and products make; and names that ATen had before torch.linalg.
 #pragma once
-#include "ATen/view_copies.h"
+#include "ATen/operators/view_copies.h"
 
 namespace rush {
 inline namespace aten {

@@ -1,4 +1,4 @@
-#include "ATen/batch_norm.h"
+#include "ATen/operators/batch_norm.h"
 
 namespace rush {
 inline namespace aten {

@@ -1,11 +1,11 @@
 // Defines the methods of core/ops/libtorch_methods.inc. Note [Methods of libtorch alone]
-#include "ATen/batch_norm.h"
 #include "ATen/core/DeprecatedTypeProperties.h"
-#include "ATen/linear_algebra.h"
-#include "ATen/random_operators.h"
-#include "ATen/sparse_operators.h"
-#include "ATen/special_functions.h"
-#include "ATen/statistics.h"
+#include "ATen/operators/batch_norm.h"
+#include "ATen/operators/linear_algebra.h"
+#include "ATen/operators/random_operators.h"
+#include "ATen/operators/sparse_operators.h"
+#include "ATen/operators/special_functions.h"
+#include "ATen/operators/statistics.h"
 #include "c10/util/MaybeOwned.h"
 #include "core/iterator/output_checks.h"
 

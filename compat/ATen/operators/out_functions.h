@@ -5,11 +5,11 @@
 #include <tuple>
 #include <utility>
 
-#include "ATen/linear_algebra.h"
-#include "ATen/operator_names.h"
-#include "ATen/random_operators.h"
-#include "ATen/special_functions.h"
-#include "ATen/statistics.h"
+#include "ATen/operators/linear_algebra.h"
+#include "ATen/operators/operator_names.h"
+#include "ATen/operators/random_operators.h"
+#include "ATen/operators/special_functions.h"
+#include "ATen/operators/statistics.h"
 
 namespace rush {
 inline namespace aten {

@@ -1,6 +1,6 @@
 // Sparse tensors in COO format: products that are sparse, and other sizes in place.
 #pragma once
-#include "ATen/operator_names.h"
+#include "ATen/operators/operator_names.h"
 
 namespace rush {
 inline namespace aten {

@@ -1,4 +1,4 @@
-#include "ATen/statistics.h"
+#include "ATen/operators/statistics.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "ATen/special_functions.h"
+#include "ATen/operators/special_functions.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "ATen/view_copies.h"
+#include "ATen/operators/view_copies.h"
 
 namespace rush {
 inline namespace aten {

@@ -1,4 +1,4 @@
-#include "ATen/operator_names.h"
+#include "ATen/operators/operator_names.h"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // torch.special: the operators that have a second name there, and functions and polynomials that operators make.
 // https://pytorch.org/docs/stable/special.html
 #pragma once
-#include "ATen/operator_names.h"
+#include "ATen/operators/operator_names.h"
 #include "core/ops/pointwise/special.h"
 
 namespace rush {
