@@ -18,12 +18,27 @@ std::optional<Scalar> number_of(const std::any& value) {
   (take(std::any_cast<T>(&value)), ...);
   return number;
 }
+
+template <class T>
+bool take_elements(const std::any& value, std::vector<SavedValue>& elements) {
+  const auto* list = std::any_cast<std::vector<T>>(&value);
+  if (list) elements.assign(list->begin(), list->end());
+  return list != nullptr;
+}
 }  // namespace
 
 Scalar SavedValue::to_number() const {
   const auto number = number_of<double, float, int64_t, int, size_t, bool, Scalar>(*this);
   RUSH_CHECK_TYPE(number, "saved_data: expected a number, something else was saved");
   return *number;
+}
+
+std::vector<SavedValue> SavedValue::toList() const {
+  std::vector<SavedValue> elements;
+  const bool is_list = take_elements<int64_t>(*this, elements) || take_elements<double>(*this, elements) ||
+                       take_elements<Tensor>(*this, elements);
+  RUSH_CHECK_TYPE(is_list, "saved_data: expected a list, something else was saved");
+  return elements;
 }
 
 }  // namespace rush::autograd

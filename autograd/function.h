@@ -38,6 +38,7 @@ class SavedValue : public std::any {
   // Numbers are converted, within the range of what is asked for; lists and text are not.
   double toDouble() const { return to_number().toDouble(); }
   int64_t toInt() const { return to_number().toLong(); }
+  int64_t toSymInt() const { return toInt(); }
   bool toBool() const { return to_number().toBool(); }
   Scalar toScalar() const { return to_number(); }
   const Tensor& toTensor() const { return as<Tensor>("a tensor"); }
@@ -46,6 +47,9 @@ class SavedValue : public std::any {
   IntArrayRef toIntList() const { return as<std::vector<int64_t>>("a list of integers"); }
   ArrayRef<double> toDoubleList() const { return as<std::vector<double>>("a list of numbers"); }
   ArrayRef<Tensor> toTensorList() const { return as<Tensors>("a list of tensors"); }
+  // The elements of a list, each of which `get` hands out.
+  std::vector<SavedValue> toList() const;
+  const SavedValue& get() const { return *this; }
   std::vector<int64_t> toIntVector() const { return toIntList().vec(); }
   std::vector<double> toDoubleVector() const { return toDoubleList().vec(); }
   Tensors toTensorVector() const { return toTensorList().vec(); }

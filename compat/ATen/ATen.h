@@ -1,2 +1,3 @@
 #pragma once
+#include "ATen/TensorUtils.h"
 #include "torch/types.h"

@@ -1,6 +1,8 @@
 // AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "name", [&] { ... scalar_t ... }) and its like: a function that is
 // compiled once for each of some dtypes, and called for the one that a tensor has.
 #pragma once
+#include "c10/macros/Macros.h"
+
 #include "core/error/error.h"
 #include "core/scalar_type.h"
 

@@ -1,4 +1,6 @@
 #pragma once
+#include "c10/macros/Macros.h"
+
 #include "core/scalar_type.h"
 
 namespace at {

@@ -1,4 +1,5 @@
 #pragma once
+#include "ATen/TensorUtils.h"
 #include "torch/cuda.h"
 #include "torch/mps.h"
 #include "torch/serialize.h"

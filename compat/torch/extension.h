@@ -1,4 +1,13 @@
-// What an extension includes; there is no Python here to bind it to.
+// What an extension of PyTorch includes. There is no Python here to bind it to: the block of PYBIND11_MODULE is parsed,
+// and nothing calls it. Programs call the functions themselves, or by the names that TORCH_LIBRARY gives them.
 #pragma once
 #include "torch/all.h"
 #include "torch/library.h"
+
+#ifndef PYBIND11_MODULE
+namespace pybind11 {}
+namespace py = pybind11;
+#define PYBIND11_MODULE(name, variable) \
+  template <class Module>               \
+  [[maybe_unused]] static void python_module([[maybe_unused]] Module& variable)
+#endif

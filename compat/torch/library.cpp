@@ -1,5 +1,6 @@
 #include "torch/library.h"
 
+#include <algorithm>
 #include <map>
 
 namespace rush::libtorch {
@@ -19,10 +20,11 @@ OperatorInProgress& operator_in_progress(const std::string& name) {
   return all[name];
 }
 
-void define(const std::string& schema) {
+void define(const std::string& schema, const std::vector<at::Tag>& tags) {
   OperatorInProgress& operation = operator_in_progress(schema.substr(0, schema.find('(')));
   RUSH_CHECK_VALUE(operation.schema.empty(), "TORCH_LIBRARY: defined twice, as ", operation.schema, " and as ", schema);
   operation.schema = schema;
+  operation.has_dynamic_shape = std::ranges::find(tags, at::Tag::dynamic_output_shape) != tags.end();
   for (const auto& function : operation.waiting) function(operation);
   operation.waiting.clear();
 }
@@ -51,14 +53,26 @@ std::string schema_of(const std::string& name, const library::Signature& signatu
 }
 
 Key key_named(std::string_view name) {
+  static constexpr std::string_view kNeverCalled[] = {
+      "QuantizedCPU",      "QuantizedCUDA",    "MkldnnCPU",   "Python",
+      "PythonTLSSnapshot", "Functionalize",    "AutogradXPU", "AutogradMPS",
+      "ADInplaceOrView",   "FuncTorchBatched", "Tracer"};
+  if (std::ranges::find(kNeverCalled, name) != std::end(kNeverCalled)) return {Serves::Nothing};
   if (name == "CatchAll" || name == "CompositeImplicitAutograd") return {Serves::AllByOthers};
   if (name == "CompositeExplicitAutograd") return {Serves::AllDevices};
   if (name == "Autograd" || name == "AutogradCPU" || name == "AutogradCUDA") return {Serves::Autograd};
   if (name == "CPU") return {Serves::OneDevice, kCPU};
   if (name == "CUDA") return {Serves::OneDevice, kCUDA};
   if (name == "Meta") return {Serves::OneDevice, kMeta};
-  RUSH_THROW(NotImplementedError, "TORCH_LIBRARY_IMPL: no functions are registered for the key ", name,
-             "; there are CPU, CUDA, Meta, Autograd, CompositeImplicitAutograd and CompositeExplicitAutograd");
+  if (name == "XPU") return {Serves::OneDevice, kXPU};
+  if (name == "MPS") return {Serves::OneDevice, kMPS};
+  if (name == "Autocast" || name == "AutocastCUDA") return {Serves::Autocast, kCUDA};
+  if (name == "AutocastCPU") return {Serves::Autocast, kCPU};
+  if (name == "AutocastXPU") return {Serves::Autocast, kXPU};
+  if (name == "AutocastMPS") return {Serves::Autocast, kMPS};
+  RUSH_THROW(
+      NotImplementedError, "TORCH_LIBRARY_IMPL: no functions are registered for the key ", name,
+      "; there are CPU, CUDA, Meta, Autograd, Autocast, CompositeImplicitAutograd and CompositeExplicitAutograd");
 }
 
 }  // namespace rush::libtorch

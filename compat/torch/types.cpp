@@ -18,6 +18,9 @@ static std::string libtorch_text(const Scalar& number) {
 }
 
 bool go_by_libtorch() {
+  // Devices that programs ask for, and then find missing.
+  add_device_type("mps", static_cast<int>(kMPS));
+  add_device_type("xpu", static_cast<int>(kXPU));
   scalar_text = libtorch_text;
   nn::detail::set_printed_namespace("torch");  // see Note [The names of modules in print]
   optim::detail::step_lr_is_late = true;

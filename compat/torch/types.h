@@ -6,6 +6,8 @@
 // there. CPUGeneratorImpl is a macro, too: libtorch's generator, not Rushlight's. "Unchanged" ends with TorchScript and
 // device code. What such a program prints and draws is libtorch's: tensors, modules and random numbers on the CPU.
 #pragma once
+#include "c10/macros/Macros.h"
+
 #include <rushlight.h>
 
 #include <algorithm>
@@ -31,7 +33,6 @@
 #include "ATen/operators/special_functions.h"
 #include "ATen/operators/statistics.h"
 #include "c10/core/DispatchKeySet.h"
-#include "c10/macros/Macros.h"
 #include "c10/util/Exception.h"
 #include "c10/util/Logging.h"
 #include "c10/util/MaybeOwned.h"
@@ -161,8 +162,7 @@ namespace rush {
 inline std::ostream& operator<<(std::ostream& out, const TensorOptions& options) {
   return out << std::boolalpha << str(options);
 }
-// Devices that programs ask for, and then find missing.
-inline const DeviceType kMPS = detail::add_device_type("mps"), kXPU = detail::add_device_type("xpu");
+inline constexpr DeviceType kMPS = DeviceType::MPS, kXPU = DeviceType::XPU;
 /// The options of that element type.
 template <class T>
 TensorOptions dtype() {

@@ -43,14 +43,13 @@ const char* device_type_name(DeviceType type) {
   return name ? name : "unknown";
 }
 
-DeviceType detail::add_device_type(std::string_view name) {
+DeviceType detail::add_device_type(std::string_view name, int type) {
   const bool is_word = std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
   RUSH_CHECK_VALUE(is_word && !name.empty(), "register_backend: expected a name of lower-case letters, got '", name,
                    "'");
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   RUSH_CHECK_VALUE(!find_device_type(name), "register_backend: there is a device type '", name, "' already");
-  int type = 0;
   while (type < kNumDeviceTypes && device_type_names[type]) ++type;
   RUSH_CHECK_VALUE(type < kNumDeviceTypes, "register_backend: there is no room for '", name, "' beside ", all_names());
   const std::string& kept = *new std::string(name);  // for ever

@@ -13,8 +13,8 @@ namespace rush {
 // "cpu", "cuda", "meta", or the name that it was added by.
 const char* device_type_name(DeviceType type);
 namespace detail {
-// Throws ValueError as register_backend says.
-DeviceType add_device_type(std::string_view name);
+// The first free number from `type` on. Throws ValueError as register_backend says.
+DeviceType add_device_type(std::string_view name, int type = 0);
 
 // A member that is read as what it holds and, as libtorch's programs do, by a call: `device.type` and `device.type()`.
 template <class T>

@@ -5,8 +5,8 @@
 
 namespace rush {
 
-enum class DeviceType : int8_t { CPU, CUDA, Meta };
-inline constexpr int kNumDeviceTypes = 8;  // at most
+inline constexpr int kNumDeviceTypes = 8;  // at most; MPS and XPU are libtorch's names, of no backend here
+enum class DeviceType : int8_t { CPU, CUDA, Meta, MPS = 6, XPU, COMPILE_TIME_MAX_DEVICE_TYPES = kNumDeviceTypes };
 inline constexpr DeviceType kCPU = DeviceType::CPU;
 inline constexpr DeviceType kCUDA = DeviceType::CUDA;
 inline constexpr DeviceType kMeta = DeviceType::Meta;

@@ -1,5 +1,6 @@
 // Every header that compat/ has is one of libtorch's; and what its small headers define.
 #include <ATen/ATen.h>
+#include <ATen/AccumulateType.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/DLConvertor.h>
@@ -11,6 +12,8 @@
 #include <ATen/Functions.h>
 #include <ATen/Generator.h>
 #include <ATen/Layout.h>
+#include <ATen/NativeFunctions.h>
+#include <ATen/NumericUtils.h>
 #include <ATen/Parallel.h>
 #include <ATen/Scalar.h>
 #include <ATen/ScalarOps.h>
@@ -18,8 +21,11 @@
 #include <ATen/Tensor.h>
 #include <ATen/TensorIndexing.h>
 #include <ATen/TensorOptions.h>
+#include <ATen/TensorUtils.h>
 #include <ATen/Utils.h>
 #include <ATen/WrapDimUtils.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/ceil_div.h>
 #include <ATen/core/ATen_fwd.h>
 #include <ATen/core/DeprecatedTypeProperties.h>
 #include <ATen/core/Formatting.h>
@@ -59,6 +65,7 @@
 #include <c10/core/TensorImpl.h>
 #include <c10/core/TensorOptions.h>
 #include <c10/core/WrapDimMinimal.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/macros/Export.h>
 #include <c10/macros/Macros.h>
 #include <c10/util/ArrayRef.h>

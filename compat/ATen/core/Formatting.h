@@ -1,6 +1,8 @@
 // Tensors in print as libtorch prints them, which is not as Python does: columns of one width, below them the type and
 // the sizes, "[ CPUFloatType{2,3} ]".
 #pragma once
+#include "c10/macros/Macros.h"
+
 #include <string>
 
 #include "core/print/tensor_printer.h"

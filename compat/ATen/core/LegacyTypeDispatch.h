@@ -1,5 +1,7 @@
 // Guards under which libtorch's kernels call operators beneath autograd.
 #pragma once
+#include "c10/macros/Macros.h"
+
 #include <rushlight.h>
 
 namespace at {

@@ -1,4 +1,6 @@
 #pragma once
+#include "c10/macros/Macros.h"
+
 #include <optional>
 #include <string>
 #include <type_traits>

@@ -1,6 +1,8 @@
 // c10::DispatchKeySet: a set of libtorch's dispatch keys. Of a tensor's it has those of its device, its layout and
 // autograd.
 #pragma once
+#include "c10/macros/Macros.h"
+
 #include <bit>
 #include <initializer_list>
 #include <ostream>
@@ -11,14 +13,15 @@
 
 namespace c10 {
 
-#define RUSH_DISPATCH_KEYS                                                                                         \
-  Undefined, CPU, CUDA, Meta, SparseCPU, SparseCUDA, SparseCsrCPU, SparseCsrCUDA, BackendSelect, Python,           \
-      Functionalize, ADInplaceOrView, AutogradOther, AutogradCPU, AutogradCUDA, AutogradMeta, Tracer, AutocastCPU, \
-      AutocastCUDA, FuncTorchBatched, PythonTLSSnapshot
+#define RUSH_DISPATCH_KEYS                                                                                            \
+  Undefined, CPU, CUDA, XPU, MPS, Meta, QuantizedCPU, QuantizedCUDA, MkldnnCPU, SparseCPU, SparseCUDA, SparseCsrCPU,  \
+      SparseCsrCUDA, BackendSelect, Python, Functionalize, ADInplaceOrView, AutogradOther, AutogradCPU, AutogradCUDA, \
+      AutogradXPU, AutogradMPS, AutogradMeta, Tracer, AutocastCPU, AutocastXPU, AutocastMPS, AutocastCUDA,            \
+      FuncTorchBatched, PythonTLSSnapshot, Autograd, CompositeImplicitAutograd, CompositeExplicitAutograd
 #define RUSH_TEXT_OF(...) #__VA_ARGS__
 #define RUSH_EXPANDED_TEXT_OF(...) RUSH_TEXT_OF(__VA_ARGS__)
-/// In libtorch's order of priority.
-enum class DispatchKey : uint16_t { RUSH_DISPATCH_KEYS };
+/// In libtorch's order of priority. The last three stand for several keys each, and are in no set.
+enum class DispatchKey : uint16_t { RUSH_DISPATCH_KEYS, Autocast = AutocastCUDA, CatchAll = CompositeImplicitAutograd };
 inline std::string toString(DispatchKey key) {
   std::string_view names = RUSH_EXPANDED_TEXT_OF(RUSH_DISPATCH_KEYS);
   for (int i = 0; i < static_cast<int>(key); ++i) names.remove_prefix(names.find(' ') + 1);

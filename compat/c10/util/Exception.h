@@ -1,5 +1,7 @@
 // libtorch's checks. Their exceptions are ours; a message that is left out says which condition failed.
 #pragma once
+#include "c10/macros/Macros.h"
+
 #include <concepts>
 #include <sstream>
 #include <string>
@@ -68,11 +70,7 @@ class FailedCheck {
   FailedCheck(const FailedCheck&) = delete;
   FailedCheck& operator=(const FailedCheck&) = delete;
   ~FailedCheck() noexcept(false) { fail<Error>(text_.str()); }
-  template <class T>
-  FailedCheck& operator<<(const T& value) {
-    text_ << value;
-    return *this;
-  }
+  std::ostream& stream() { return text_; }
 
  private:
   std::ostringstream text_;
@@ -130,7 +128,7 @@ namespace WarningUtils = rush::WarningUtils;
 #define RUSH_COMPAT_CHECK_OP(a, b, op) \
   if (RUSH_LIKELY((a)op(b))) {         \
   } else                               \
-    ::rush::detail::FailedCheck() << "Check failed: " #a " " #op " " #b " (" << (a) << " vs. " << (b) << "). "
+    ::rush::detail::FailedCheck().stream() << "Check failed: " #a " " #op " " #b " (" << (a) << " vs. " << (b) << "). "
 #define TORCH_CHECK_EQ(a, b) RUSH_COMPAT_CHECK_OP(a, b, ==)
 #define TORCH_CHECK_NE(a, b) RUSH_COMPAT_CHECK_OP(a, b, !=)
 #define TORCH_CHECK_LE(a, b) RUSH_COMPAT_CHECK_OP(a, b, <=)

@@ -1,5 +1,7 @@
 // Complex numbers and tensors under one name, and the standard library's functions of the numbers.
 #pragma once
+#include "c10/macros/Macros.h"
+
 #include <complex>
 #include <concepts>
 #include <istream>

@@ -1,5 +1,7 @@
 // c10::Dispatcher: operators by name, as libtorch's programs find and call them.
 #pragma once
+#include "c10/macros/Macros.h"
+
 #include <optional>
 #include <string>
 #include <tuple>
