@@ -1,6 +1,7 @@
 #pragma once
 #include "ATen/TensorUtils.h"
 #include "torch/cuda.h"
+#include "torch/linalg.h"
 #include "torch/mps.h"
 #include "torch/serialize.h"
 #include "torch/special.h"
