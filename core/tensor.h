@@ -2,6 +2,7 @@
 // are operators, declared with their family in core/ops.
 #pragma once
 #include <concepts>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -272,12 +273,9 @@ class Tensor : public DeviceCopies<Tensor> {
 // As PyTorch prints tensors: values in aligned columns, then dtype and device where they are not the default.
 std::string to_string(const Tensor& tensor);
 // Of a tensor itself, not of what converts to one: whether a stream takes text must not depend on this function.
-template <class Stream, class T>
-requires std::is_base_of_v<Tensor, T> && requires(Stream& s) { s << std::string(); }
-Stream& operator<<(Stream& stream, const T& tensor) {
-  stream << to_string(tensor);
-  return stream;
-}
+template <class Traits, class T>
+requires std::is_base_of_v<Tensor, T> std::basic_ostream<char, Traits>
+&operator<<(std::basic_ostream<char, Traits>& stream, const T& tensor) { return stream << to_string(tensor); }
 
 // `dim`, counted from the front. Throws IndexError naming the operator when it is outside [-dims, dims).
 int64_t wrap_dim(int64_t dim, int64_t dims, const char* op);

@@ -1,6 +1,7 @@
 // ExpandingArray<D>: a number for each of D dimensions, given one by one or as a single number for all of them.
 #pragma once
 #include <array>
+#include <iosfwd>
 #include <optional>
 #include <string>
 
@@ -63,9 +64,9 @@ class ExpandingArrayWithOptionalElem : public detail::ExpandedValues<D, std::opt
 };
 
 /// [3, 3]; of one dimension the number alone. What may be left out prints as None.
-template <class Stream, size_t D, class T>
-requires requires(Stream& s) { s << std::string(); }
-Stream& operator<<(Stream& stream, const detail::ExpandedValues<D, T>& values) {
+template <class Traits, size_t D, class T>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& stream,
+                                             const detail::ExpandedValues<D, T>& values) {
   for (size_t i = 0; i < D; ++i) {
     stream << (i > 0 ? ", " : D > 1 ? "[" : "");
     if constexpr (!requires { stream << *values[i]; }) {

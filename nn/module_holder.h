@@ -1,6 +1,7 @@
 // ModuleHolder: the handle through which modules are used. See Note [Modules are shared].
 #pragma once
 #include <cstddef>
+#include <iosfwd>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -105,10 +106,10 @@ class ModuleHolder : detail::ModuleHolderBase {
 };
 
 /// Prints the module that it holds.
-template <class Stream, class ContainedModule>
-Stream& operator<<(Stream& stream, const ModuleHolder<ContainedModule>& holder) {
-  stream << *holder;
-  return stream;
+template <class Traits, class ContainedModule>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& stream,
+                                             const ModuleHolder<ContainedModule>& holder) {
+  return stream << *holder;
 }
 
 }  // namespace rush::nn

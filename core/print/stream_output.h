@@ -1,7 +1,9 @@
 // Printing of what describes a tensor, as libtorch prints it: `std::cout << x.sizes() << x.dtype() << x.device()`.
-// Tensors themselves print with core/tensor.h.
+// Tensors themselves print with core/tensor.h. The standard's streams alone, so that a program's own class may take any
+// value by a template; they are templates, so that this needs no <ostream>.
 #pragma once
 #include <concepts>
+#include <iosfwd>
 
 #include "core/array_ref.h"
 #include "core/scalar.h"
@@ -36,25 +38,20 @@ std::string printed(const T& value) {
 }  // namespace detail
 
 /// As the float that it converts to.
-template <class Stream, class T>
-requires(is_reduced_float_v<T> || is_float8_v<T>) && requires(Stream& s) { s << 1.0f; }
-Stream& operator<<(Stream& stream, const T& value) {
-  stream << static_cast<float>(value);
-  return stream;
-}
+template <class Traits, class T>
+requires is_reduced_float_v<T> || is_float8_v<T> std::basic_ostream<char, Traits>
+&operator<<(std::basic_ostream<char, Traits>& stream, const T& value) { return stream << static_cast<float>(value); }
 
-template <class Stream,
+template <class Traits,
           detail::OneOf<ScalarType, TypeMeta, DeviceType, Device, Layout, MemoryFormat, Scalar, TensorOptions> T>
-requires requires(Stream& s) { s << std::string(); }
-Stream& operator<<(Stream& stream, const T& value) {
-  stream << detail::printed(value);
-  return stream;
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& stream, const T& value) {
+  return stream << detail::printed(value);
 }
 
 /// [2, 3]
-template <class Stream, class T>
-requires requires(Stream& s, const T& t) { s << std::string() << t; }
-Stream& operator<<(Stream& stream, ArrayRef<T> values) {
+template <class Traits, class T>
+requires requires(std::basic_ostream<char, Traits>& s, const T& t) { s << t; }
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& stream, ArrayRef<T> values) {
   stream << '[';
   for (size_t i = 0; i < values.size(); ++i) {
     if (i > 0) stream << ", ";

@@ -15,6 +15,23 @@ static std::string printed(const T& value) {
   return stream.str();
 }
 
+// A logger, which takes any value by a template, as those of many programs do.
+struct Line {
+  std::ostringstream stream;
+  template <class T>
+  Line& operator<<(const T& value) {
+    stream << value;
+    return *this;
+  }
+};
+
+TEST_CASE("a class that takes any value by its own operator<< takes a tensor and what describes it") {
+  Line line;
+  line << zeros({2}) << ' ' << zeros({2, 3}).sizes() << kFloat << zeros({1}).dtype() << Device(kCPU) << Scalar(2)
+       << Half(0.5f) << nn::Conv2dOptions(2, 3, 4).kernel_size() << nn::Linear(2, 3);
+  CHECK(line.stream.str() == to_string(zeros({2})) + " [2, 3]Floatfloatcpu20.5[4, 4]" + printed(nn::Linear(2, 3)));
+}
+
 TEST_CASE("what describes a tensor prints as in libtorch") {
   const Tensor x = zeros({2, 3}, kDouble);
   CHECK(printed(x.sizes()) == "[2, 3]");
