@@ -153,6 +153,7 @@ static void views_and_copies() {
   const torch::Tensor flat = torch::flatten_dense_tensors({wave({2, 2}, 0.1), wave({3}, 0.2)});
   show("flatten_dense_tensors", flat);
   show("unflatten_dense_tensors", torch::unflatten_dense_tensors(flat, {wave({2, 2}, 0), wave({3}, 0)}));
+  show("casts", torch::_cast_Float(torch::_cast_Long(wave({3}, 1.5) * 4)) + torch::_cast_Half(torch::ones({1})));
   show("resolve_conj", torch::view_as_real(torch::resolve_conj(torch::view_as_complex(wave({3, 2}, 0.1)).conj())));
   const auto strides = torch::empty_permuted({2, 3, 4}, {2, 0, 1}).strides();
   std::printf("empty_permuted: %lld %lld %lld\n", static_cast<long long>(strides[0]),

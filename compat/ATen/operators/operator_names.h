@@ -148,6 +148,19 @@ RUSH_FRESH_RANDOM(uniform, (double from = 0, double to = 1), (from, to))
 #undef RUSH_UNPACKED
 Tensor random(const Tensor& self, const OptionalGenerator& generator = {});
 
+// ---- casts ----
+#define RUSH_CAST_NAME(Name) \
+  inline Tensor _cast_##Name(const Tensor& self, bool non_blocking = false) { return self.to(k##Name, non_blocking); }
+RUSH_CAST_NAME(Byte)
+RUSH_CAST_NAME(Char)
+RUSH_CAST_NAME(Double)
+RUSH_CAST_NAME(Float)
+RUSH_CAST_NAME(Half)
+RUSH_CAST_NAME(Int)
+RUSH_CAST_NAME(Long)
+RUSH_CAST_NAME(Short)
+#undef RUSH_CAST_NAME
+
 // ---- other ----
 inline bool is_nonzero(const Tensor& self) { return self.is_nonzero(); }
 inline bool is_same_size(const Tensor& self, const Tensor& other) { return self.is_same_size(other); }
