@@ -148,6 +148,26 @@ TEST_CASE("archive: modules and optimisers go on as they would have") {
   CHECK_THROWS_WITH_AS(nn::Linear(3, 4)->load(linear), doctest::Contains("'net.weight'"), ValueError);
 }
 
+TEST_CASE("archive: a module, an optimiser and a number stand in one, each reading its own") {
+  ScaledNet net, other;
+  optim::Adam optimizer(net->parameters(), 0.1), other_optimizer(other->parameters(), 0.1);
+  for (int i = 0; i < 3; ++i) step(net, optimizer);
+  OutputArchive archive;
+  archive.write("epoch", tensor(3));
+  net->save(archive);
+  optimizer.save(archive);
+  std::stringstream stream;
+  archive.save_to(stream);
+
+  InputArchive read;
+  read.load_from(stream);
+  other->load(read);
+  other_optimizer.load(read);
+  for (int i = 0; i < 3; ++i) CHECK(step(net, optimizer) == step(other, other_optimizer));
+  optim::Adam of_fewer({other->parameters()[0]}, 0.1);
+  CHECK_THROWS_AS(of_fewer.load(read), ValueError);
+}
+
 TEST_CASE("archive: files of save are read, and all that is saved to a path is saved to a stream") {
   const TemporaryFolder folder;
   const std::string path = folder / "net.safetensors";
