@@ -74,7 +74,10 @@ const std::string& Module::name() const {
   // Not known in the constructor, where the object is not yet of its class.
   if (name_.empty()) {
     name_ = demangle(typeid(*this).name());
-    if (name_.starts_with("rush::nn::")) name_.replace(0, 4, detail::printed_namespace());
+    // Its own, and those of modules that are its class's arguments.
+    for (size_t at = 0; (at = name_.find("rush::nn::", at)) != std::string::npos; ++at) {
+      if (at == 0 || name_[at - 1] == '<' || name_[at - 1] == ' ') name_.replace(at, 4, detail::printed_namespace());
+    }
   }
   return name_;
 }

@@ -215,6 +215,7 @@ inline constexpr ScalarType kU16 = kUInt16, kU32 = kUInt32, kU64 = kUInt64;
 inline constexpr ScalarType kF16 = kFloat16, kF32 = kFloat32, kF64 = kFloat64;
 }  // namespace torch
 
+#define TORCH_UNUSED_EXCEPT_CUDA [[maybe_unused]]  // of Impl, in holders that a program writes by hand
 #define TORCH_MODULE(Name) RUSH_MODULE(Name)
 #define TORCH_MODULE_IMPL(Name, ImplType)                   \
   class Name : public ::rush::nn::ModuleHolder<ImplType> {  \

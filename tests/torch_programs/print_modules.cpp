@@ -165,6 +165,19 @@ struct NamedImpl : nn::Module {
 };
 TORCH_MODULE(Named);
 
+// What TORCH_MODULE would write, of a template.
+template <class Activation>
+struct GatedImpl : nn::Module {
+  GatedImpl() { this->register_module("gate", gate); }
+  Activation gate;
+};
+template <class Activation>
+class Gated : public nn::ModuleHolder<GatedImpl<Activation>> {
+ public:
+  using nn::ModuleHolder<GatedImpl<Activation>>::ModuleHolder;
+  using Impl TORCH_UNUSED_EXCEPT_CUDA = GatedImpl<Activation>;
+};
+
 void containers() {
   print(nn::Sequential(), nn::ModuleList(), nn::ModuleDict(), nn::ParameterList(), nn::ParameterDict());
   print(nn::Sequential(nn::Linear(10, 3), nn::Conv2d(1, 2, 3), nn::Dropout(0.5), nn::BatchNorm2d(5),
@@ -182,7 +195,7 @@ void containers() {
   dict->insert("weight", torch::ones({2, 3}));
   dict->insert("scale", torch::ones({4}, torch::kFloat64).requires_grad_());
   print(list, dict);
-  print(Net(), *Net(), Named(), nn::ModuleList(Net(), list));
+  print(Net(), *Net(), Named(), nn::ModuleList(Net(), list), Gated<nn::Tanh>());
 }
 
 }  // namespace
