@@ -154,8 +154,8 @@ class Optimizer {
   /// and shapes that state_dict() of an optimiser of this kind with the same groups has; the message lists all that are
   /// missing, unexpected or of a wrong shape.
   void load_state_dict(const StateDict& dict);
-  /// The state dict in an archive, and back: nn/state/archive.h. `load` throws as load_state_dict, but for what else
-  /// the archive holds: a module, say.
+  /// The state dict in an archive, and back: nn/state/archive.h. `load` throws as load_state_dict, except for what
+  /// else the archive holds: a module, say.
   void save(serialize::OutputArchive& archive) const;
   void load(const serialize::InputArchive& archive);
 
