@@ -1,8 +1,10 @@
 #include "ATen/core/Formatting.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iomanip>
+#include <iostream>
 #include <sstream>
 #include <vector>
 
@@ -13,7 +15,15 @@ namespace rush::detail {
 
 namespace {
 
-constexpr int64_t kLibtorchLine = 80;
+// A tensor without dimensions: the fewest digits that read back as the same double, however the stream is set.
+std::string shortest_text(double number) {
+  const double magnitude = std::abs(number);
+  const bool plain = magnitude == 0 || (magnitude >= 1e-4 && magnitude < 1e16);
+  char text[32];  // up to 17 digits, the sign, the point, and "0.000" or an exponent
+  const auto end =
+      std::to_chars(text, std::end(text), number, plain ? std::chars_format::fixed : std::chars_format::scientific);
+  return std::string(text, end.ptr);
+}
 
 // Sets how `out` writes the numbers of a tensor of float64: the factor that is printed once, and the width of a column.
 struct LibtorchFormat {
@@ -57,11 +67,11 @@ void print_libtorch_scale(std::ostream& out, double scale) {
 }
 
 // Of a matrix, in so many columns a line as fit. The first row is not indented.
-void print_libtorch_matrix(std::ostream& out, const Tensor& matrix, int64_t indent) {
+void print_libtorch_matrix(std::ostream& out, const Tensor& matrix, int64_t indent, int64_t line) {
   const LibtorchFormat format(out, matrix);
   const std::string margin(static_cast<size_t>(indent), ' ');
   const int64_t rows = matrix.size(0), columns = matrix.size(1),
-                fitting = (kLibtorchLine - indent) / (format.width + 1);
+                fitting = std::max<int64_t>(1, (line - indent) / (format.width + 1));
   for (int64_t first = 0; first < columns; first += fitting) {
     const int64_t last = std::min(first + fitting, columns) - 1;
     if (fitting < columns) {
@@ -85,13 +95,13 @@ void print_libtorch_matrix(std::ostream& out, const Tensor& matrix, int64_t inde
 
 }  // namespace
 
-std::string libtorch_text(const Tensor& tensor) {
+static std::string libtorch_text(const Tensor& tensor, int64_t line) {
   if (!tensor.defined()) return "[ Tensor (undefined) ]";
   if (tensor.is_complex() || tensor.layout() != kStrided || tensor.is_meta()) return python_text(tensor);
   std::ostringstream out;
   const Tensor values = tensor.detach().cpu().to(kFloat64).contiguous();
   if (values.dim() == 0) {
-    out << *values.data_ptr<double>() << '\n';
+    out << shortest_text(*values.data_ptr<double>()) << '\n';
   } else if (values.dim() == 1 && values.numel() > 0) {
     const LibtorchFormat format(out, values);
     if (format.scale != 1) print_libtorch_scale(out, format.scale);
@@ -113,7 +123,7 @@ std::string libtorch_text(const Tensor& tensor) {
         }
         out << ".,.) = \n";
       }
-      print_libtorch_matrix(out, matrix, outer > 0 ? 1 : 0);
+      print_libtorch_matrix(out, matrix, outer > 0 ? 1 : 0, line);
       for (size_t d = 0; d < index.size() && ++index[d] == values.size(static_cast<int64_t>(d)); ++d) index[d] = 0;
     }
   }
@@ -123,4 +133,16 @@ std::string libtorch_text(const Tensor& tensor) {
   return out.str();
 }
 
+std::string libtorch_text(const Tensor& tensor) { return libtorch_text(tensor, 80); }
+
 }  // namespace rush::detail
+
+namespace rush {
+
+std::ostream& print(std::ostream& stream, const Tensor& tensor, int64_t linesize) {
+  return stream << detail::libtorch_text(tensor, linesize);
+}
+
+void print(const Tensor& tensor, int64_t linesize) { print(std::cout, tensor, linesize); }
+
+}  // namespace rush

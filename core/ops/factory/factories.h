@@ -153,9 +153,9 @@ Tensor call_format_factory(const FactoryOp& op, const TensorOptions& o, const Ar
 }
 }  // namespace detail
 
-/// A tensor of these elements: a number, or a list, perhaps nested: tensor({{1, 2}, {3, 4}}). Integers make int64,
-/// floating point numbers the default dtype, unless the options say otherwise. Throws ValueError when the lists on one
-/// level differ in length.
+/// A tensor of these elements: a number, or a list, perhaps nested: tensor({{1, 2}, {3, 4}}). Unless the options say
+/// otherwise, int makes int64, float and double the default dtype, and every other type itself. Throws ValueError when
+/// the lists on one level differ in length.
 Tensor tensor(const TensorData& data, const TensorOptions& options = {});
 
 /// A new tensor like `self` with every element `value`.

@@ -35,7 +35,7 @@ DimVector TensorData::sizes() const {
 }
 
 ScalarType TensorData::type() const {
-  if (kind_ == Kind::Number) return number_.type();
+  if (kind_ == Kind::Number) return type_;
   if (kind_ == Kind::Array) return array_.scalar_type();
   if (list_.empty()) return kFloat64;
   ScalarType type = list_[0].type();
@@ -76,10 +76,9 @@ Tensor TensorData::to_tensor() const {
 Tensor tensor(const TensorData& data, const TensorOptions& options) {
   const Tensor values = data.to_tensor();
   const ScalarType type = values.scalar_type();
-  const ScalarType natural = type == kInt32                  ? kInt64
-                             : rush::is_floating_point(type) ? get_default_dtype()
-                             : rush::is_complex(type)        ? to_complex(get_default_dtype())
-                                                             : type;
+  const ScalarType natural = type == kInt32                         ? kInt64
+                             : type == kFloat32 || type == kFloat64 ? get_default_dtype()
+                                                                    : type;
   const ScalarType dtype = options.dtype_opt().value_or(natural);
   const bool drops_imaginary = rush::is_complex(type) && !rush::is_complex(dtype) && dtype != kBool;
   RUSH_CHECK_TYPE(!drops_imaginary || !rush::imag(values).any().item<bool>(),

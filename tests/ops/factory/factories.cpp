@@ -72,6 +72,14 @@ TEST_CASE("tensor(...): numbers, lists in braces, arrays") {
   CHECK(tensor({true, false}).scalar_type() == kBool);
   CHECK(tensor({1.5f, 2.0f}, kFloat64).scalar_type() == kFloat64);
   CHECK(tensor({complex<float>(1, 2)}).scalar_type() == kComplex64);
+  CHECK(tensor(complex<double>(1, 2)).scalar_type() == kComplex128);
+  CHECK(tensor(uint8_t{7}).scalar_type() == kUInt8);
+  CHECK(tensor({int8_t{1}, int8_t{2}}).scalar_type() == kInt8);
+  CHECK(tensor(int16_t{7}).scalar_type() == kInt16);
+  CHECK(tensor('a').scalar_type() == kInt64);
+  CHECK(tensor(Half(1.5f)).scalar_type() == kFloat16);
+  CHECK(tensor({BFloat16(1), BFloat16(2)}).scalar_type() == kBFloat16);
+  CHECK(tensor(std::vector<Half>{Half(1)}).scalar_type() == kFloat16);
   CHECK(tensor({}).sizes() == IntArrayRef({0}));
   CHECK(tensor({}).scalar_type() == kFloat32);
   CHECK(tensor({{}, {}}).sizes() == IntArrayRef({2, 0}));
