@@ -32,19 +32,24 @@ template <class T>
 using contained_t = typename Contained<T>::type;
 
 // A std::shared_ptr<T> that only what uses it pays for: the compiler sees a hundred holders in every program, and
-// instantiates one std::shared_ptr.
+// instantiates one std::shared_ptr. T may derive from Module in private, or be no module, such as a dataset that a
+// program puts in a holder: only a cast in C's notation converts to and from each of them.
 template <class T>
 class ModulePointer {
  public:
   ModulePointer() = default;
   ModulePointer(std::nullptr_t) {}
-  ModulePointer(std::shared_ptr<T> module) : module_(std::move(module)) {}
+  ModulePointer(std::shared_ptr<T> module) {
+    static_assert(sizeof(T) > 0, "the module's class is only declared");
+    auto* address = (Module*)module.get();
+    module_ = std::shared_ptr<Module>(std::move(module), address);
+  }
 
   explicit operator bool() const noexcept { return module_ != nullptr; }
-  T* get() const noexcept { return static_cast<T*>(module_.get()); }
+  T* get() const noexcept { return (T*)module_.get(); }
   T* operator->() const noexcept { return get(); }
   T& operator*() const noexcept { return *get(); }
-  operator std::shared_ptr<T>() const noexcept { return std::static_pointer_cast<T>(module_); }
+  operator std::shared_ptr<T>() const noexcept { return std::shared_ptr<T>(module_, get()); }
 
  private:
   std::shared_ptr<Module> module_;
@@ -92,8 +97,12 @@ class ModuleHolder : detail::ModuleHolderBase {
   template <class... Args>
   decltype(auto) operator()(Args&&... args) const {
     ContainedModule& module = *get();
-    const ModuleScope scope(module);
-    return module.forward(std::forward<Args>(args)...);
+    if constexpr (std::is_convertible_v<ContainedModule*, Module*>) {
+      const ModuleScope scope(module);
+      return module.forward(std::forward<Args>(args)...);
+    } else {
+      return module.forward(std::forward<Args>(args)...);
+    }
   }
   /// The iterator of a container.
   template <class Index>

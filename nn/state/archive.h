@@ -71,6 +71,8 @@ class InputArchive {
   std::vector<std::string> keys() const;
   /// All tensors, those of inner archives by their names behind the archive's and a dot.
   io::NamedTensors tensors() const;
+  /// With the numbers and texts among them.
+  const io::NamedValues& values() const { return values_; }
 
  private:
   io::NamedValues values_;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ATen/core/Dict.h"
 #include "core/dispatch/value.h"
 
 namespace c10 {
@@ -21,8 +22,8 @@ class List : public std::vector<T> {
   const std::vector<T>& vec() const { return *this; }
 };
 
-/// A tensor, number, text or list, with the names by which libtorch's programs read it: what rush::Value holds. The
-/// readers throw TypeError unless it is of their kind.
+/// A tensor, number, text or list, with the names by which libtorch's programs read it: what rush::Value holds; or a
+/// dict. The readers throw TypeError unless it is of their kind.
 class IValue : public rush::Value {
  public:
   using rush::Value::Value;
@@ -31,8 +32,13 @@ class IValue : public rush::Value {
   IValue(std::nullopt_t) {}
   template <class T>
   IValue(const std::optional<T>& value) : rush::Value(value ? IValue(*value) : IValue()) {}
+  IValue(impl::GenericDict dict) : dict_(std::make_shared<impl::GenericDict>(std::move(dict))) {}
+  template <class Key, class Value>
+  IValue(const Dict<Key, Value>& dict) : IValue(impl::GenericDict()) {
+    for (const auto& entry : dict) dict_->insert(entry.key(), entry.value());
+  }
 
-  bool isNone() const { return is_none(); }
+  bool isNone() const { return is_none() && !dict_; }
   bool isTensor() const { return is<rush::Tensor>(); }
   bool isBool() const { return is<bool>(); }
   bool isInt() const { return is<int64_t>(); }
@@ -46,6 +52,7 @@ class IValue : public rush::Value {
   bool isGenerator() const { return is<rush::Generator>(); }
   bool isTensorList() const { return is<std::vector<rush::Tensor>>(); }
   bool isDevice() const { return is<rush::Device>(); }
+  bool isGenericDict() const { return dict_ != nullptr; }
   bool isScalar() const { return isInt() || isDouble() || isBool() || isComplexDouble(); }
 
   const rush::Tensor& toTensor() const { return as<rush::Tensor>(); }
@@ -59,6 +66,10 @@ class IValue : public rush::Value {
   std::vector<int64_t> toIntVector() const { return as<std::vector<int64_t>>(); }
   std::vector<double> toDoubleVector() const { return as<std::vector<double>>(); }
   std::vector<rush::Tensor> toTensorVector() const { return as<std::vector<rush::Tensor>>(); }
+  impl::GenericDict toGenericDict() const {
+    RUSH_CHECK_TYPE(dict_, "expected Dict, got ", kind());
+    return *dict_;
+  }
   rush::Device toDevice() const { return as<rush::Device>(); }
   rush::complex<double> toComplexDouble() const { return as<rush::complex<double>>(); }
   rush::ScalarType toScalarType() const { return as<rush::ScalarType>(); }
@@ -86,6 +97,17 @@ class IValue : public rush::Value {
     return isNone() ? std::nullopt : std::optional<T>(to<T>());
   }
   /// What kind of value it is: "Tensor", "int", ...
-  std::string tagKind() const { return kind(); }
+  std::string tagKind() const { return dict_ ? "GenericDict" : kind(); }
+
+ private:
+  std::shared_ptr<impl::GenericDict> dict_;
 };
+
+/// Whether they are the same key of a dict: equal texts, or equal numbers of one kind.
+inline bool operator==(const IValue& a, const IValue& b) {
+  if (a.isString() && b.isString()) return a.toStringRef() == b.toStringRef();
+  if (a.isInt() && b.isInt()) return a.toInt() == b.toInt();
+  if (a.isDouble() && b.isDouble()) return a.toDouble() == b.toDouble();
+  return a.isBool() && b.isBool() && a.toBool() == b.toBool();
+}
 }  // namespace c10

@@ -93,6 +93,20 @@ istream& operator>>(istream& in, rush::complex<T>& z) {
 namespace c10 {
 using rush::complex;
 
+/// What the parts of a complex number are; T itself of a real one.
+template <class T>
+struct scalar_value_type {
+  using type = T;
+};
+template <class T>
+struct scalar_value_type<complex<T>> {
+  using type = T;
+};
+template <class T>
+struct scalar_value_type<std::complex<T>> {
+  using type = T;
+};
+
 /// The number of that magnitude and angle, in radians.
 template <std::floating_point T>
 complex<T> polar(const T& radius, const T& angle = T()) {
@@ -107,3 +121,7 @@ constexpr complex<double> operator""_id(long double imag) { return {0, static_ca
 constexpr complex<double> operator""_id(unsigned long long imag) { return {0, static_cast<double>(imag)}; }
 }  // namespace complex_literals
 }  // namespace c10
+
+namespace at {
+using c10::scalar_value_type;
+}  // namespace at

@@ -50,6 +50,10 @@ class TensorIndex {
         integer_(static_cast<int64_t>(index)) {}
   TensorIndex(Slice slice) : type_(TensorIndexType::Slice), slice_(slice) {}
   TensorIndex(Tensor tensor) : type_(TensorIndexType::Tensor), tensor_(std::move(tensor)) {}
+  /// The tensor, or the whole dimension.
+  TensorIndex(std::optional<Tensor> tensor) : type_(tensor ? TensorIndexType::Tensor : TensorIndexType::Slice) {
+    if (tensor) tensor_ = *std::move(tensor);
+  }
 
   /// Which type it has, and whether it is that one.
   TensorIndexType type() const { return type_; }

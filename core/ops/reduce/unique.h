@@ -37,6 +37,10 @@ inline ops::TensorTriple _unique2(const Tensor& self, bool sorted = true, bool r
                                   bool return_counts = false) {
   return ops::_unique2(self, sorted, return_inverse, return_counts);
 }
+/// Its first two.
+inline std::tuple<Tensor, Tensor> _unique(const Tensor& self, bool sorted = true, bool return_inverse = false) {
+  return ops::_unique(self, sorted, return_inverse);
+}
 /// Distinct slices along `dim`, in lexicographic order. Inverse and counts are always returned. Throws ValueError where
 /// slices have no elements.
 inline ops::TensorTriple unique_dim(const Tensor& self, int64_t dim, bool sorted = true, bool return_inverse = false,
