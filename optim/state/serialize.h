@@ -66,12 +66,13 @@ optim::StateDict load_state(const std::string& path);
 [[noreturn]] void rethrow_misfit(const std::string& path, const ValueError& error);
 }  // namespace detail
 
-/// The same for an optimiser, a schedule or a DataLoader.
+/// The same for an optimiser, a schedule or a DataLoader. What is read goes to where its tensors are, so that `device`
+/// changes nothing.
 template <class T>
 requires optim::Stateful<std::remove_const_t<T>>
 void save(T& value, const std::string& path) { detail::save_state(value.state_dict(), path); }
 template <optim::Stateful T>
-void load(T& value, const std::string& path) {
+void load(T& value, const std::string& path, std::optional<Device> /*device*/ = std::nullopt) {
   const optim::StateDict dict = detail::load_state(path);
   try {
     value.load_state_dict(dict);
@@ -94,11 +95,7 @@ template <class T>
 void load_through_file(T& value, std::optional<Device> device, const auto& fill) {
   const serialize::TemporaryFile file;
   fill(file);
-  if constexpr (requires { load(value, file.path(), device); }) {
-    load(value, file.path(), device);
-  } else {
-    load(value, file.path());
-  }
+  load(value, file.path(), device);
 }
 }  // namespace detail
 

@@ -51,9 +51,9 @@ int main(int, char** argv) {
 
   Net other;
   other->to(torch::kFloat64);
-  torch::load(other, file("net.pt"));
+  torch::load(other, file("net.pt"), torch::kCPU);
   torch::optim::Adam other_optimizer(other->parameters(), 0.05);
-  torch::load(other_optimizer, file("optimizer.pt"));
+  torch::load(other_optimizer, file("optimizer.pt"), torch::Device(torch::kCPU));
   show("again", train(other, other_optimizer, 5, 9));
   show("running mean", other->norm->running_mean);
 
