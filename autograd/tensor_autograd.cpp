@@ -26,7 +26,7 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
 }
 
 Tensor& Tensor::set_requires_grad(bool requires_grad) const {
-  requires_grad_(requires_grad);
+  if (is_leaf()) requires_grad_(requires_grad);
   return self();
 }
 

@@ -184,8 +184,8 @@ class Tensor : public DeviceCopies<Tensor> {
   bool requires_grad() const { return defined() && impl_->keys().has(DispatchKey::Autograd); }
   // Starts or stops recording on a leaf. Throws Error on a tensor that is not a leaf, or whose dtype has no gradients.
   const Tensor& requires_grad_(bool requires_grad = true) const;
-  Tensor& set_requires_grad(bool requires_grad) const;
-  bool is_leaf() const;  // no recorded operator made it
+  Tensor& set_requires_grad(bool requires_grad) const;  // the same; a tensor that is not a leaf stays as it is
+  bool is_leaf() const;                                 // no recorded operator made it
   // The function that made this tensor; null for a leaf.
   intrusive_ptr<Node> grad_fn() const;
   // Its name, "MulBackward"; empty for a leaf.

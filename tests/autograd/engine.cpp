@@ -224,6 +224,16 @@ TEST_CASE("requires_grad_ of a tensor that requires one already changes nothing,
   CHECK_THROWS_AS(y.requires_grad_(false), Error);
 }
 
+TEST_CASE("set_requires_grad changes leaves and leaves other tensors as they are") {
+  const Tensor x = leaf_of({1, 2}), y = x * 2;
+  y.set_requires_grad(false);
+  CHECK(y.requires_grad());
+  CHECK_FALSE(y.is_leaf());
+  y.sum().backward();
+  CHECK(list(x.grad()) == std::vector<double>{2, 2});
+  CHECK_FALSE(x.set_requires_grad(false).requires_grad());
+}
+
 TEST_CASE("guards decide what is recorded, detach leaves the graph") {
   const Tensor x = leaf_of({1});
   {
