@@ -23,6 +23,10 @@ int main() {
   std::cout << torch::empty({0}) << std::endl;
   std::cout << torch::empty({0, 3}) << std::endl;
   std::cout << torch::tensor(3.5) << std::endl;
+  // A single number has as many digits as tell it from its neighbours.
+  for (const double number : {0.1, 1e15, 1e16, 1e-4, 1e-5, -0.0, 123456789.0, 1.0 / 3}) {
+    std::cout << torch::tensor(number) << torch::tensor(number, torch::kFloat64) << std::endl;
+  }
   std::cout << torch::tensor({1, 2, 3}) << std::endl;
   std::cout << torch::tensor({{1.5, 2.0}, {-3.25, 4.0}}) << std::endl;
   std::cout << torch::tensor({true, false}) << std::endl;
