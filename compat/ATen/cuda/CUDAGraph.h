@@ -1,0 +1,3 @@
+#pragma once
+#include "ATen/cuda/CUDAContext.h"
+#include "backends/cuda/devices.h"
