@@ -73,6 +73,10 @@ class Context {
     deterministic_warn_only_ = warn_only;
   }
   bool deterministicAlgorithmsWarnOnly() const { return deterministic_warn_only_; }
+  /// Whether empty() and its kin then give NaN, true and the greatest integer in place of whatever the memory holds; on
+  /// by default. torch.utils.deterministic.fill_uninitialized_memory.
+  bool deterministicFillUninitializedMemory() const { return deterministic_fill_; }
+  void setDeterministicFillUninitializedMemory(bool fill) { deterministic_fill_ = fill; }
   /// default_generator(device).
   const Generator& defaultGenerator(Device device) const;
 
@@ -81,7 +85,7 @@ class Context {
   bool allow_fp16_reduction_ = true, allow_bf16_reduction_ = true;
   bool cudnn_enabled_ = true, cudnn_benchmark_ = false, cudnn_deterministic_ = false, cudnn_allow_tf32_ = true;
   bool sdp_flash_ = true, sdp_efficient_ = true, sdp_math_ = true, sdp_cudnn_ = true;
-  bool deterministic_algorithms_ = false, deterministic_warn_only_ = false;
+  bool deterministic_algorithms_ = false, deterministic_warn_only_ = false, deterministic_fill_ = true;
   int cudnn_benchmark_limit_ = 10;
 };
 

@@ -1,8 +1,11 @@
 #include "core/ops/factory/factories.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "core/device/context.h"
 #include "core/ops/factory/pinned.h"
+#include "core/ops/factory/uninitialized.h"
 #include "core/ops/register.h"
 #include "core/ops/sparse/sparse_parts.h"
 #include "core/ops/view/copy.h"
@@ -170,12 +173,37 @@ static Tensor fill_Tensor(const Tensor& self, const Tensor& value) {
   return native::fill_Tensor_(out, value);
 }
 
+static Scalar greatest_integer(const DtypeTraits& type) {
+  const uint64_t all_bits = ~uint64_t{0} >> (64 - 8 * type.size);
+  return type.is_signed ? Scalar(static_cast<int64_t>(all_bits >> 1)) : Scalar(all_bits);
+}
+
+void fill_uninitialized_(Tensor& self) {
+  const Context& context = globalContext();
+  if (!context.deterministicAlgorithms() || !context.deterministicFillUninitializedMemory()) return;
+  if (is_sparse(self.layout())) return;
+  const DtypeTraits& type = traits_of(self.scalar_type());
+  switch (type.kind) {
+    case DtypeKind::Bool: fill_(self, true); break;
+    case DtypeKind::Integer: fill_(self, greatest_integer(type)); break;
+    default: fill_(self, std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
+// What `make` gives, of memory that nothing has been written to.
+template <auto make, class... Arguments>
+static Tensor uninitialized(Arguments... arguments) {
+  Tensor out = make(arguments...);
+  fill_uninitialized_(out);
+  return out;
+}
+
 }  // namespace native
 
 void register_factory_ops(Registry& r) {
-  r.native(ops::empty, native::empty);
-  r.native(ops::empty_strided, native::empty_strided);
-  r.native(ops::empty_like, native::empty_like);
+  r.native(ops::empty, native::uninitialized<native::empty>);
+  r.native(ops::empty_strided, native::uninitialized<native::empty_strided>);
+  r.native(ops::empty_like, native::uninitialized<native::empty_like>);
   r.native(ops::full, native::full);
   r.native(ops::zeros, native::zeros);
   r.native(ops::ones, native::ones);
@@ -183,8 +211,8 @@ void register_factory_ops(Registry& r) {
   r.native(ops::full_like, native::full_like);
   r.native(ops::zeros_like, native::filled_like<0>);
   r.native(ops::ones_like, native::filled_like<1>);
-  r.native(ops::new_empty, native::new_empty);
-  r.native(ops::new_empty_strided, native::new_empty_strided);
+  r.native(ops::new_empty, native::uninitialized<native::new_empty>);
+  r.native(ops::new_empty_strided, native::uninitialized<native::new_empty_strided>);
   r.native(ops::new_full, native::new_full);
   r.native(ops::new_zeros, native::new_filled<0>);
   r.native(ops::new_ones, native::new_filled<1>);

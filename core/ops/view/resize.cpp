@@ -1,4 +1,5 @@
 // resize_: new sizes for a tensor in place, over a storage that grows where it must. set_: another storage in place.
+#include "core/ops/factory/uninitialized.h"
 #include "core/ops/view/copy.h"
 #include "core/size_arithmetic.h"
 
@@ -22,6 +23,17 @@ void grow(const Storage& storage, int64_t nbytes) {
   storage->swap_memory(*bytes.storage());
 }
 
+// The elements of `dtype` that lie in the storage from byte `held` on.
+void fill_grown(const Storage& storage, ScalarType dtype, int64_t held) {
+  const DispatchStateGuard below_autograd{KeySet(DispatchKey::Autograd)};
+  const auto size = static_cast<int64_t>(element_size(dtype));
+  const int64_t first = (held + size - 1) / size;
+  auto grown = make_intrusive<TensorImpl>(storage, dtype, storage.device());
+  grown->set_geometry({static_cast<int64_t>(storage->nbytes()) / size - first}, {1}, first);
+  Tensor elements(std::move(grown));
+  native::fill_uninitialized_(elements);
+}
+
 }  // namespace
 
 const Tensor& Tensor::resize_(IntArrayRef size, std::optional<MemoryFormat> format) const {
@@ -32,7 +44,10 @@ const Tensor& Tensor::resize_(IntArrayRef size, std::optional<MemoryFormat> form
   const DimVector strides = row_major ? contiguous_strides(size) : strides_for(size, *format);
   const int64_t extent = storage_extent(size, strides, storage_offset());
   const int64_t nbytes = multiply_sizes("resize_", extent, element_size());
-  if (static_cast<size_t>(nbytes) > storage().nbytes()) grow(storage(), nbytes);
+  if (const auto held = static_cast<int64_t>(storage().nbytes()); nbytes > held) {
+    grow(storage(), nbytes);
+    fill_grown(storage(), scalar_type(), held);
+  }
   checked().set_geometry(size, strides, storage_offset());
   return *this;
 }

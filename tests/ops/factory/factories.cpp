@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <thread>
 
 #include "core/dispatch/call.h"
@@ -186,6 +187,30 @@ TEST_CASE("factories make tensors on the thread's default device unless told oth
   set_default_device(before);
   CHECK(zeros({1}).device().type == before.type);
   CHECK_THROWS_AS(set_default_device(Device(kCUDA, 99)), Error);
+}
+
+TEST_CASE("memory that nothing has written is filled where algorithms have to be deterministic") {
+  Context& context = globalContext();
+  context.setDeterministicAlgorithms(true);
+  for (const ScalarType dtype : {kFloat32, kBFloat16, kFloat8_e5m2, kComplex64}) {
+    CAPTURE(dtype);
+    CHECK(empty({3}, dtype).to(kComplex128).isnan().all().item<bool>());
+  }
+  CHECK(empty({1}, kBool).item<bool>());
+  CHECK(empty({1}, kInt8).item<int>() == 127);
+  CHECK(empty({1}, kUInt16).item<int>() == 65535);
+  CHECK(empty({1}, kUInt64).item<uint64_t>() == ~uint64_t{0});
+  CHECK(ones({2}, kInt64).new_empty_strided({1}, {3}).item<int64_t>() == std::numeric_limits<int64_t>::max());
+  const Tensor grown = zeros({2}, kFloat32).resize_({5});
+  CHECK(grown.isnan().sum().item<int>() == 3);
+  CHECK(grown.narrow(0, 0, 2).sum().item<float>() == 0);
+  CHECK(empty({2, 2}, TensorOptions().layout(kSparse)).numel() == 4);
+  context.setDeterministicFillUninitializedMemory(false);
+  Tensor kept = zeros({1});
+  kept.resize_({1});
+  CHECK(kept.item<float>() == 0);
+  context.setDeterministicFillUninitializedMemory(true);
+  context.setDeterministicAlgorithms(false);
 }
 
 }  // namespace

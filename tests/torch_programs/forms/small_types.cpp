@@ -154,8 +154,27 @@ static void switches() {
             << (context.defaultGenerator(at::kCPU) == at::detail::getDefaultCPUGenerator()) << "\n";
 }
 
+// Memory that nothing has written holds the same values each time where the algorithms have to be deterministic.
+static void unwritten_memory() {
+  at::Context& context = at::globalContext();
+  std::cout << context.deterministicFillUninitializedMemory();
+  context.setDeterministicAlgorithms(true, false);
+  std::cout << torch::empty({2}).isnan().all().item<bool>() << torch::empty({2}, torch::kInt).max().item<int>()
+            << torch::empty({1}, torch::kBool).item<bool>() << "\n";
+  const torch::Tensor bytes = torch::zeros({2, 2}, torch::kByte);
+  std::cout << torch::empty_like(bytes).min().item<int>() << " " << bytes.new_empty({1}).item<int>() << " "
+            << torch::empty_strided({2}, {2}, torch::kShort).min().item<int>() << " "
+            << torch::empty({1}, torch::kLong).item<int64_t>() << " " << bytes.sum().item<int>() << " "
+            << bytes.resize_({2, 3}).sum().item<int>() << "\n";
+  context.setDeterministicFillUninitializedMemory(false);
+  std::cout << context.deterministicFillUninitializedMemory() << "\n";
+  context.setDeterministicFillUninitializedMemory(true);
+  context.setDeterministicAlgorithms(false, false);
+}
+
 int main() {
   switches();
+  unwritten_memory();
   scalars();
   complex_numbers();
   arrays();
