@@ -46,7 +46,10 @@ class ModulePointer {
   }
 
   explicit operator bool() const noexcept { return module_ != nullptr; }
-  T* get() const noexcept { return (T*)module_.get(); }
+  T* get() const noexcept {
+    static_assert(sizeof(T) > 0, "the module's class is only declared");
+    return (T*)module_.get();
+  }
   T* operator->() const noexcept { return get(); }
   T& operator*() const noexcept { return *get(); }
   operator std::shared_ptr<T>() const noexcept { return std::shared_ptr<T>(module_, get()); }

@@ -165,12 +165,7 @@ StateDict Optimizer::state_dict() const {
 void Optimizer::save(serialize::OutputArchive& archive) const { serialize::save_state(archive, state_dict()); }
 
 void Optimizer::load(const serialize::InputArchive& archive) {
-  // Beside the optimiser's names, the archive may hold those of a module that was saved into it, too.
-  StateDict dict("state");
-  for (auto& [name, tensor] : archive.tensors()) {
-    if (name.starts_with("state.") || name.starts_with("param_groups.")) dict.insert(name, std::move(tensor));
-  }
-  load_state_dict(dict);
+  load_state_dict(serialize::load_state(archive, "state", {"state.", "param_groups."}));
 }
 
 void Optimizer::load_state_dict(const StateDict& dict) {

@@ -145,9 +145,15 @@ void save_state(OutputArchive& archive, const StateDict& dict) {
   for (const auto& item : dict) archive.write(item.key(), item.value());
 }
 
-StateDict load_state(const InputArchive& archive) {
-  StateDict dict;
-  for (auto& [name, tensor] : archive.tensors()) dict.insert(name, std::move(tensor));
+StateDict load_state(const InputArchive& archive) { return load_state(archive, "Key", {""}); }
+
+StateDict load_state(const InputArchive& archive, const char* what,
+                     std::initializer_list<std::string_view> beginnings) {
+  StateDict dict(what);
+  for (auto& [name, tensor] : archive.tensors()) {
+    const auto begins = [&name = name](std::string_view text) { return name.starts_with(text); };
+    if (std::any_of(beginnings.begin(), beginnings.end(), begins)) dict.insert(name, std::move(tensor));
+  }
   return dict;
 }
 

@@ -84,5 +84,7 @@ class InputArchive {
 /// The tensors of a state dict in an archive, and back.
 void save_state(OutputArchive& archive, const StateDict& dict);
 StateDict load_state(const InputArchive& archive);
+/// Those alone whose names begin so, and not a module's that was saved beside them, say.
+StateDict load_state(const InputArchive& archive, const char* what, std::initializer_list<std::string_view> beginnings);
 
 }  // namespace rush::serialize
