@@ -45,12 +45,12 @@ struct Device : DevicePredicates<Device> {
   // Parses a device type's name, "cuda:1" with an index; throws ValueError on anything else.
   Device(std::string_view text);
   Device(const char* text) : Device(std::string_view(text)) {}
+  Device(const std::string& text) : Device(std::string_view(text)) {}
   Device(std::nullptr_t) = delete;  // so that the literal 0 is no text: x.to(0) does not compile
 
   bool is_on(DeviceType asked) const { return type == asked; }
-  // One that works by itself, at its own pace.
-  bool is_accelerator() const { return !is_cpu() && !is_meta(); }
-  bool has_index() const { return index != -1; }  // "cuda" has none
+  bool is_accelerator() const { return !is_cpu() && !is_meta(); }  // works by itself, at its own pace
+  bool has_index() const { return index != -1; }                   // "cuda" has none
   void set_index(int8_t value) { index = value; }
   std::string str() const;  // "cuda:1"
 

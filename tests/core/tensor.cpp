@@ -107,9 +107,26 @@ TEST_CASE("conversions between dtypes") {
   CHECK_THROWS_AS(zeros({2}).copy_(zeros({3})), ValueError);
 }
 
+TEST_CASE("set_ of a leaf that requires a gradient needs a scope without recording") {
+  const Tensor leaf = zeros({2}).requires_grad_();
+  CHECK_THROWS_AS(leaf.set_(ones({3})), Error);
+  {
+    const NoGradGuard no_grad;
+    leaf.set_(ones({3}));
+  }
+  CHECK(leaf.requires_grad());
+  (leaf * 2).sum().backward();
+  CHECK(leaf.grad().equal(full({3}, 2.0)));
+}
+
 TEST_CASE("devices are parsed") {
   CHECK(Device("cuda:1") == Device(kCUDA, 1));
   CHECK(Device("cpu").is_cpu());
+  const std::string name = "meta";
+  const Device named = name;
+  CHECK(named.is_meta());
+  CHECK(zeros({2}).to(name).is_meta());
+  CHECK(TensorOptions(name).device() == name);
   CHECK(Device(kCUDA, 2).str() == "cuda:2");
   for (const char* bad : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cpu:1x", "cuda:1000"}) {
     CHECK_THROWS_AS(Device{bad}, ValueError);

@@ -58,8 +58,8 @@ const Tensor& Tensor::resize_as_(const Tensor& other, std::optional<MemoryFormat
 }
 
 Tensor& Tensor::set_(Storage source, int64_t storage_offset, IntArrayRef size, IntArrayRef stride) const {
-  RUSH_CHECK(!requires_grad(),
-             "set_: the tensor requires a gradient: give set_ what detach() returns, or use set_data");
+  RUSH_CHECK(!dispatch_state.grad_mode || !requires_grad(),
+             "set_: the tensor requires a gradient: call it in the scope of a NoGradGuard, or use set_data");
   if (layout() != kStrided) checked().throw_sparse("set_");
   RUSH_CHECK_VALUE(source.device() == device(), "set_: the tensor is on ", device(), ", the storage on ",
                    source.device());
