@@ -7,12 +7,8 @@
 #include <vector>
 
 #include "core/tensor.h"
+#include "optim/archived.h"
 #include "optim/state/state_dict.h"
-
-namespace rush::serialize {
-class InputArchive;
-class OutputArchive;
-}  // namespace rush::serialize
 
 namespace rush::optim {
 
@@ -20,7 +16,7 @@ class DeviceNumbers;
 class StepLists;
 
 /// What an optimiser remembers of a parameter from step to step.
-class OptimizerParamState {
+class OptimizerParamState : public Archived<OptimizerParamState> {
  public:
   virtual ~OptimizerParamState() = default;
   virtual std::unique_ptr<OptimizerParamState> clone() const = 0;  // its tensors are shared
@@ -34,7 +30,7 @@ class OptimizerCloneableParamState : public OptimizerParamState {  // clone() co
 };
 
 /// The numbers that a group is trained with. Schedulers reach them without knowing the optimiser.
-class OptimizerOptions {
+class OptimizerOptions : public Archived<OptimizerOptions> {
  public:
   virtual ~OptimizerOptions() = default;
   virtual std::unique_ptr<OptimizerOptions> clone() const = 0;  // its numbers are copied
@@ -111,6 +107,8 @@ class Optimizer {
 
   /// Throws ValueError when no group has a parameter, and as add_param_group.
   Optimizer(const std::vector<OptimizerParamGroup>& param_groups, std::unique_ptr<OptimizerOptions> defaults);
+  Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults)  // in one group
+      : Optimizer(std::vector<OptimizerParamGroup>{std::move(parameters)}, std::move(defaults)) {}
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
   Optimizer(Optimizer&& other) noexcept;
@@ -156,8 +154,9 @@ class Optimizer {
   void load_state_dict(const StateDict& dict);
   /// The state dict in an archive, and back: nn/state/archive.h. `load` throws as load_state_dict, except for what
   /// else the archive holds: a module, say.
-  void save(serialize::OutputArchive& archive) const;
+  virtual void save(serialize::OutputArchive& archive) const;
   void load(const serialize::InputArchive& archive);
+  virtual void load(serialize::InputArchive& archive) { load(std::as_const(archive)); }
 
  protected:
   // The closure's result, with recording on; undefined without a closure. Every step begins with it.

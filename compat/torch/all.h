@@ -3,6 +3,7 @@
 #include "torch/cuda.h"
 #include "torch/linalg.h"
 #include "torch/mps.h"
+#include "torch/optim.h"
 #include "torch/serialize.h"
 #include "torch/special.h"
 #include "torch/types.h"

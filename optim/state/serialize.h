@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "nn/module.h"
+#include "nn/state/archive.h"
 #include "nn/state/module_state.h"
 #include "nn/state/temporary_file.h"
+#include "optim/optimizer.h"
 #include "optim/state/state_dict.h"
 
 namespace rush {
@@ -23,6 +25,11 @@ concept Stateful = requires(T& part, const StateDict& dict) {
   StateDict(part.state_dict());
   part.load_state_dict(dict);
 };
+
+/// An optimiser of a program's own that overrides save and load.
+template <class T>
+concept SavesItself = std::derived_from<T, Optimizer> &&
+    !std::same_as<decltype(&T::save), void (Optimizer::*)(serialize::OutputArchive&) const>;
 }  // namespace optim
 
 /// Writes a value to `path`: the old file or the whole new one is there, never a part. Throws IOError if it cannot be
@@ -70,15 +77,31 @@ optim::StateDict load_state(const std::string& path);
 /// changes nothing.
 template <class T>
 requires optim::Stateful<std::remove_const_t<T>>
-void save(T& value, const std::string& path) { detail::save_state(value.state_dict(), path); }
+void save(T& value, const std::string& path) {
+  if constexpr (optim::SavesItself<std::remove_const_t<T>>) {
+    serialize::OutputArchive archive;
+    value.save(archive);
+    archive.save_to(path);
+  } else {
+    detail::save_state(value.state_dict(), path);
+  }
+}
 template <optim::Stateful T>
-void load(T& value, const std::string& path, std::optional<Device> /*device*/ = std::nullopt) {
+requires(!optim::SavesItself<T>) void load(T& value, const std::string& path,
+                                           std::optional<Device> /*device*/ = std::nullopt) {
   const optim::StateDict dict = detail::load_state(path);
   try {
     value.load_state_dict(dict);
   } catch (const ValueError& error) {
     detail::rethrow_misfit(path, error);
   }
+}
+
+template <optim::SavesItself T>
+void load(T& value, const std::string& path, std::optional<Device> device = std::nullopt) {
+  serialize::InputArchive archive;
+  archive.load_from(path, device);
+  value.load(archive);
 }
 
 namespace detail {
