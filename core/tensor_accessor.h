@@ -53,9 +53,9 @@ class PackedTensorAccessor {
       return PackedTensorAccessor<T, N - 1, Index>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1);
     }
   }
-  T* data() const { return data_; }
-  Index size(size_t dim) const { return sizes_[dim]; }
-  Index stride(size_t dim) const { return strides_[dim]; }
+  RUSH_HD T* data() const { return data_; }
+  RUSH_HD Index size(size_t dim) const { return sizes_[dim]; }
+  RUSH_HD Index stride(size_t dim) const { return strides_[dim]; }
   /// With two dimensions exchanged. Throws IndexError.
   PackedTensorAccessor transpose(Index dim0, Index dim1) const {
     for (const Index dim : {dim0, dim1}) {

@@ -19,8 +19,10 @@
 // other way round; the first function brings the operator's type, an Op<...> is made of it, which lives until the
 // process ends, and the rest joins it. A kernel is a plain function without a closure, so each place that registers one
 // makes a type of its own, whose static member holds what was given there. From then on it is an operator as any other:
-// called by name, recorded by autograd, seen by profiles. A function of Autocast is called while autocast is on for its
-// device, as in libtorch, and switches it off by an ExcludeDispatchKeyGuard before it calls the operator again.
+// called by name, recorded by autograd, seen by profiles. nvcc has no type for each place: functions of one type
+// take kPlaces in turn in each file, unless TORCH_FN makes the function itself part of a type. A function of Autocast
+// is called while autocast is on for its device, as in libtorch, and switches it off by an ExcludeDispatchKeyGuard
+// before it calls the operator again.
 namespace at {
 /// What a schema does not say of an operator, in libtorch's words. Of these, dynamic_output_shape says where a compiled
 /// function is cut; nothing here depends on the others.
@@ -49,6 +51,28 @@ namespace rush::libtorch {
 namespace {
 struct ThisFile {};  // a place's type is the file's own, also where two files have the same places
 }  // namespace
+
+struct NextPlace {};
+template <size_t number>
+struct NumberedPlace {};
+constexpr size_t kPlaces = 8;
+#ifdef __CUDACC__
+#define RUSH_PLACE ::rush::libtorch::NextPlace
+#else
+#define RUSH_PLACE decltype([] {})
+#endif
+
+/// A function that is part of a type.
+template <auto fn>
+struct FunctionConstant {
+  constexpr operator decltype(fn)() const { return fn; }
+};
+template <class T>
+constexpr bool is_function_constant = false;
+template <auto fn>
+constexpr bool is_function_constant<FunctionConstant<fn>> = true;
+template <class Fn, class Place>
+using place_of = std::conditional_t<is_function_constant<Fn>, Fn, Place>;
 
 /// An operator on its way into the registry.
 struct OperatorInProgress {
@@ -159,36 +183,36 @@ class OperatorsOf {
   }
   /// Defines one with a function that serves all devices and consists of calls to operators, or records what it does by
   /// an autograd::Function; a lambda without captures will do. Given a name alone, the schema follows from the types.
-  template <class Fn, class Place = decltype([] {}), class File = ThisFile>
+  template <class Fn, class Place = RUSH_PLACE, class File = ThisFile>
   OperatorsOf& def(const std::string& schema, const Fn& fn) {
     const std::string whole = with_namespace(schema);
-    using At = FunctionAt<std::pair<Place, File>, decltype(+fn)>;
+    using Signature = typename FunctionAt<Place, decltype(+fn)>::Signature;
     const bool has_types = whole.find('(') != std::string::npos;
-    define(has_types ? whole : schema_of(whole, library::signature_of<typename At::Signature>()));
-    give<At>(whole.substr(0, whole.find('(')), fn, key_);
+    define(has_types ? whole : schema_of(whole, library::signature_of<Signature>()));
+    give<place_of<Fn, Place>, File>(whole.substr(0, whole.find('(')), +fn, key_);
     return *this;
   }
   /// A function of an operator that is defined here or elsewhere, before or after.
-  template <class Fn, class Place = decltype([] {}), class File = ThisFile>
+  template <class Fn, class Place = RUSH_PLACE, class File = ThisFile>
   OperatorsOf& impl(const std::string& name, const Fn& fn) {
-    give<FunctionAt<std::pair<Place, File>, decltype(+fn)>>(with_namespace(name), fn, key_);
+    give<place_of<Fn, Place>, File>(with_namespace(name), +fn, key_);
     return *this;
   }
   /// One for a key, or the type of a device, that is given here.
-  template <class Fn, class Place = decltype([] {}), class File = ThisFile>
+  template <class Fn, class Place = RUSH_PLACE, class File = ThisFile>
   OperatorsOf& impl(const std::string& name, c10::DispatchKey key, const Fn& fn) {
-    give<FunctionAt<std::pair<Place, File>, decltype(+fn)>>(with_namespace(name), fn, key_named(toString(key)));
+    give<place_of<Fn, Place>, File>(with_namespace(name), +fn, key_named(toString(key)));
     return *this;
   }
-  template <class Fn, class Place = decltype([] {}), class File = ThisFile>
+  template <class Fn, class Place = RUSH_PLACE, class File = ThisFile>
   OperatorsOf& impl(const std::string& name, DeviceType device, const Fn& fn) {
-    give<FunctionAt<std::pair<Place, File>, decltype(+fn)>>(with_namespace(name), fn, {Serves::OneDevice, device});
+    give<place_of<Fn, Place>, File>(with_namespace(name), +fn, {Serves::OneDevice, device});
     return *this;
   }
   /// One that torch::dispatch has given a key.
-  template <class Fn, class Place = decltype([] {}), class File = ThisFile>
+  template <class Fn, class Place = RUSH_PLACE, class File = ThisFile>
   OperatorsOf& impl(const std::string& name, const FunctionOfKey<Fn>& function) {
-    give<FunctionAt<std::pair<Place, File>, Fn>>(with_namespace(name), function.fn, function.key);
+    give<Place, File>(with_namespace(name), function.fn, function.key);
     return *this;
   }
   /// Names a module of Python that computes sizes and dtypes; there is no Python here to load it.
@@ -199,8 +223,27 @@ class OperatorsOf {
   std::string with_namespace(const std::string& name) const {
     return name.substr(0, name.find('(')).find("::") == std::string::npos ? prefix_ + name : name;
   }
+  template <class Place, class File, class Fn>
+  static void give(const std::string& name, Fn fn, Key key) {
+    if constexpr (std::is_same_v<Place, NextPlace>) {
+      give_next_place<File>(name, fn, key, std::make_index_sequence<kPlaces>());
+    } else if constexpr (is_function_constant<Place>) {  // it may have two names
+      give_next_place<std::pair<Place, File>>(name, fn, key, std::make_index_sequence<2>());
+    } else {
+      give_to<FunctionAt<std::pair<Place, File>, Fn>>(name, fn, key);
+    }
+  }
+  template <class File, class Fn, size_t... numbers>
+  static void give_next_place(const std::string& name, Fn fn, Key key, std::index_sequence<numbers...>) {
+    static size_t next = 0;
+    const size_t place = next++;
+    RUSH_CHECK(place < sizeof...(numbers), "TORCH_LIBRARY: compiled by nvcc, a file gives ", kPlaces,
+               " functions of one type, and TORCH_FN(function) another two names each; not so many that there is a ",
+               "place for ", name);
+    ((numbers == place ? give<NumberedPlace<numbers>, File>(name, fn, key) : void()), ...);
+  }
   template <class At, class Fn>
-  void give(const std::string& name, const Fn& fn, Key key) const {
+  static void give_to(const std::string& name, Fn fn, Key key) {
     At::given = fn;
     OperatorInProgress& operation = operator_in_progress(name);
     if (operation.schema.empty()) {
@@ -237,11 +280,11 @@ auto dispatch(DeviceType device, const Fn& fn) {
 class RegisterOperators {
  public:
   RegisterOperators() = default;
-  template <class Fn, class Place = decltype([] {}), class File = libtorch::ThisFile>
+  template <class Fn, class Place = RUSH_PLACE, class File = libtorch::ThisFile>
   RegisterOperators(const std::string& schema, const Fn& fn) {
     block_.def<Fn, Place, File>(schema, fn);
   }
-  template <class Fn, class Place = decltype([] {}), class File = libtorch::ThisFile>
+  template <class Fn, class Place = RUSH_PLACE, class File = libtorch::ThisFile>
   RegisterOperators&& op(const std::string& schema, const Fn& fn) && {
     block_.def<Fn, Place, File>(schema, fn);
     return std::move(*this);
@@ -265,6 +308,10 @@ class RegisterOperators {
 #define TORCH_LIBRARY(ns, m) RUSH_LIBRARY_BLOCK(ns, "", __COUNTER__, m)
 #define TORCH_LIBRARY_FRAGMENT(ns, m) RUSH_LIBRARY_BLOCK(ns, "", __COUNTER__, m)
 #define TORCH_LIBRARY_IMPL(ns, key, m) RUSH_LIBRARY_BLOCK(ns, #key, __COUNTER__, m)
+#ifdef __CUDACC__
+#define TORCH_FN(function) (::rush::libtorch::FunctionConstant<(&function)>())
+#else
 #define TORCH_FN(function) (&function)
+#endif
 #define TORCH_SELECTIVE_NAME(name) name
 #define TORCH_SELECTIVE_SCHEMA(schema) schema

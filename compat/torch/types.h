@@ -156,6 +156,7 @@ inline std::string DeviceTypeName(DeviceType type, bool lower_case = false) {
 /// "Float", "Long". In namespace rush, doctest and others would take it for their own.
 constexpr const char* toString(ScalarType type) { return rush::detail::enumerator_name(type); }
 }  // namespace c10
+using c10::toString;  // libtorch's is found by its argument
 
 namespace rush {
 /// Leaves std::boolalpha on, as libtorch does.

@@ -2,6 +2,7 @@
 
 #include "core/device/generator.h"
 #include "core/error/error.h"
+#include "core/error/warning.h"
 
 namespace rush {
 
@@ -18,6 +19,16 @@ void Context::setFloat32MatmulPrecision(const std::string& precision) {
 }
 
 const Generator& Context::defaultGenerator(Device device) const { return default_generator(device); }
+
+void Context::alertNotDeterministic(std::string_view caller) {
+  const Context& context = globalContext();
+  if (!context.deterministicAlgorithms()) return;
+  const std::string text = str(caller, " does not have a deterministic implementation, but you set ",
+                               "'torch.use_deterministic_algorithms(True)'. You can switch that off around this "
+                               "operation, or have setDeterministicAlgorithms(true, true) warn of it alone");
+  RUSH_CHECK(context.deterministicAlgorithmsWarnOnly(), text);
+  RUSH_WARN(text);
+}
 
 Context& globalContext() {
   static constinit Context context;

@@ -67,7 +67,7 @@ class Context {
   // ---- all ----
   // torch.use_deterministic_algorithms: also makes cuDNN deterministic.
   bool deterministicAlgorithms() const { return deterministic_algorithms_; }
-  // No operator is refused for want of such an algorithm, so `warn_only`, where PyTorch warns instead, changes nothing.
+  // No operator of the library is refused for want of such an algorithm; those of programs are, or warn: `warn_only`.
   void setDeterministicAlgorithms(bool deterministic, bool warn_only = false) {
     deterministic_algorithms_ = deterministic;
     deterministic_warn_only_ = warn_only;
@@ -77,6 +77,9 @@ class Context {
   /// by default. torch.utils.deterministic.fill_uninitialized_memory.
   bool deterministicFillUninitializedMemory() const { return deterministic_fill_; }
   void setDeterministicFillUninitializedMemory(bool fill) { deterministic_fill_ = fill; }
+  /// What a program's operator calls that has no deterministic algorithm. Throws Error, or warns, where only those may
+  /// run.
+  static void alertNotDeterministic(std::string_view caller);
   /// default_generator(device).
   const Generator& defaultGenerator(Device device) const;
 

@@ -86,7 +86,8 @@ static void keys() {
             << set.add(DispatchKey::SparseCPU).has(DispatchKey::SparseCPU) << (set == set)
             << (set & DispatchKeySet(DispatchKey::CPU)) << "\n";
   std::cout << set.highestPriorityTypeId() << DispatchKeySet(DispatchKey::CPU).highestPriorityTypeId() << "\n";
-  std::cout << c10::toString(DispatchKey::CPU) << DispatchKey::AutogradCPU << DispatchKeySet().empty()
+  std::cout << toString(torch::kBFloat16) << c10::toString(DispatchKey::CPU) << DispatchKey::AutogradCPU
+            << DispatchKeySet().empty()
             << (DispatchKeySet({DispatchKey::CPU, DispatchKey::CUDA}) - set).has(DispatchKey::CPU) << "\n";
 }
 

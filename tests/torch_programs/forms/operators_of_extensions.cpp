@@ -92,7 +92,7 @@ static void refused(Fn fn) {
   } catch (const c10::Error& e) {
     std::string text = e.what_without_backtrace();
     text.erase(0, std::min(text.find("Check failed"), text.size()) % text.size());  // libtorch writes where it was
-    std::cout << text.substr(0, text.find('\n')) << "\n";
+    std::cout << text.substr(0, std::min(text.find('\n'), text.find(". You can"))) << "\n";
   }
 }
 
@@ -150,12 +150,18 @@ static void checks() {
   refused([&] { at::check_dim_size(a, 2, 1, 5); });
   refused([&] { at::checkAllDefined("f", {first, second}); });
   refused([&] { TORCH_CHECK_EQ(a.device().type(), c10::DeviceType::CUDA) << "said behind"; });
+  at::globalContext().alertNotDeterministic("total");
+  at::globalContext().setDeterministicAlgorithms(true, false);
+  refused([&] { at::globalContext().alertNotDeterministic("total"); });
+  at::globalContext().setDeterministicAlgorithms(false, false);
   std::cout << at::maybe_data_ptr(none) << (at::maybe_data_ptr(first) == a.data_ptr()) << "\n";
 }
 
 static void numbers() {
-  std::cout
-      << std::is_same_v<at::acc_type<float, true>, float> << std::is_same_v<at::acc_type<float, false>, double> << std::is_same_v<at::acc_type<at::Half, false>, float> << std::is_same_v<at::acc_type<int, true>, int64_t> << std::is_same_v<at::acc_type<bool, true>, bool> << std::is_same_v<at::acc_type_device<c10::complex<float>, at::kCPU>, c10::complex<double>> << "\n";
+  std::cout << std::is_same_v<at::acc_type<float, true>, float> << std::is_same_v<at::acc_type<float, false>, double>;
+  std::cout << std::is_same_v<at::acc_type<at::Half, false>, float> << std::is_same_v<at::acc_type<int, true>, int64_t>;
+  std::cout << std::is_same_v<at::acc_type<bool, true>, bool>;
+  std::cout << std::is_same_v<at::acc_type_device<c10::complex<float>, at::kCPU>, c10::complex<double>> << "\n";
   const double zero = 0;
   std::cout << at::_isnan(zero / zero) << at::_isnan(3) << at::_isnan(c10::complex<float>(1, NAN))
             << at::_isinf(1 / zero) << at::_isinf(at::Half(2.0f)) << at::ceil_div(7, 3) << at::round_up(7, 3) << "\n";
