@@ -7,6 +7,7 @@
 #include <ATen/Device.h>
 #include <ATen/DeviceGuard.h>
 #include <ATen/Dispatch.h>
+#include <ATen/DynamicLibrary.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/Formatting.h>
 #include <ATen/Functions.h>
