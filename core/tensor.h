@@ -71,7 +71,7 @@ class MaybeOwned;  // a program's own, see compat/c10/util/MaybeOwned.h
 template <class T, size_t N>
 class TensorAccessor;
 template <class T, size_t N, class Index>
-class PackedTensorAccessor;
+class PackedAccessor;
 
 class Tensor : public DeviceCopies<Tensor> {
  public:
@@ -167,10 +167,10 @@ class Tensor : public DeviceCopies<Tensor> {
   TensorAccessor<T, N> accessor() const;
   // The same with sizes and strides of its own, which a kernel takes by value; on any device.
   template <class T, size_t N>
-  PackedTensorAccessor<T, N, int64_t> packed_accessor64() const;
+  PackedAccessor<T, N, int64_t> packed_accessor64() const;
   // With 32-bit indices. Throws ValueError when an element lies further than they reach.
   template <class T, size_t N>
-  PackedTensorAccessor<T, N, int32_t> packed_accessor32() const;
+  PackedAccessor<T, N, int32_t> packed_accessor32() const;
   // The single element. Throws ValueError unless there is exactly one.
   Scalar item(SourceLocation where = SourceLocation::current()) const;  // `where` is what a trace names
   template <class T>

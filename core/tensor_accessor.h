@@ -36,9 +36,9 @@ class TensorAccessor {
 /// A view with N dimensions of type T that holds its sizes and strides, so that kernels take it by value. It owns no
 /// memory: the tensor must outlive it. at::GenericPackedTensorAccessor.
 template <class T, size_t N, class Index>
-class PackedTensorAccessor {
+class PackedAccessor {
  public:
-  PackedTensorAccessor(T* data, const Index* sizes, const Index* strides) : data_(data) {
+  PackedAccessor(T* data, const Index* sizes, const Index* strides) : data_(data) {
     for (size_t i = 0; i < N; ++i) {
       sizes_[i] = sizes[i];
       strides_[i] = strides[i];
@@ -50,18 +50,18 @@ class PackedTensorAccessor {
     if constexpr (N == 1) {
       return (data_[i * strides_[0]]);
     } else {
-      return PackedTensorAccessor<T, N - 1, Index>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1);
+      return PackedAccessor<T, N - 1, Index>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1);
     }
   }
   RUSH_HD T* data() const { return data_; }
   RUSH_HD Index size(size_t dim) const { return sizes_[dim]; }
   RUSH_HD Index stride(size_t dim) const { return strides_[dim]; }
   /// With two dimensions exchanged. Throws IndexError.
-  PackedTensorAccessor transpose(Index dim0, Index dim1) const {
+  PackedAccessor transpose(Index dim0, Index dim1) const {
     for (const Index dim : {dim0, dim1}) {
       RUSH_CHECK_INDEX(dim >= 0 && dim < static_cast<Index>(N), "transpose: there is no dimension ", dim, " of ", N);
     }
-    PackedTensorAccessor exchanged = *this;
+    PackedAccessor exchanged = *this;
     std::swap(exchanged.sizes_[dim0], exchanged.sizes_[dim1]);
     std::swap(exchanged.strides_[dim0], exchanged.strides_[dim1]);
     return exchanged;
@@ -81,9 +81,13 @@ struct RestrictPtrTraits {
   using PtrType = T* __restrict;
 };
 template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits>
-using PackedTensorAccessor32 = PackedTensorAccessor<T, N, int32_t>;
+using PackedTensorAccessor32 = PackedAccessor<T, N, int32_t>;
 template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits>
-using PackedTensorAccessor64 = PackedTensorAccessor<T, N, int64_t>;
+using PackedTensorAccessor64 = PackedAccessor<T, N, int64_t>;
+template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits, class Index = int64_t>
+using GenericPackedTensorAccessor = PackedAccessor<T, N, Index>;
+template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits, class Index = int64_t>
+using PackedTensorAccessor = PackedAccessor<T, N, Index>;
 
 template <class T, size_t N>
 TensorAccessor<T, N> Tensor::accessor() const {
@@ -95,14 +99,14 @@ TensorAccessor<T, N> Tensor::accessor() const {
 }
 
 template <class T, size_t N>
-PackedTensorAccessor<T, N, int64_t> Tensor::packed_accessor64() const {
+PackedAccessor<T, N, int64_t> Tensor::packed_accessor64() const {
   RUSH_CHECK_VALUE(dim() == static_cast<int64_t>(N), "packed_accessor64: TensorAccessor expected ", N,
                    " dims but tensor has ", dim());
   return {data_ptr<std::remove_const_t<T>>(), sizes().data(), strides().data()};
 }
 
 template <class T, size_t N>
-PackedTensorAccessor<T, N, int32_t> Tensor::packed_accessor32() const {
+PackedAccessor<T, N, int32_t> Tensor::packed_accessor32() const {
   RUSH_CHECK_VALUE(dim() == static_cast<int64_t>(N), "packed_accessor32: TensorAccessor expected ", N,
                    " dims but tensor has ", dim());
   RUSH_CHECK_VALUE(storage_extent(sizes(), strides(), 0) <= INT32_MAX,

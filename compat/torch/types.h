@@ -163,6 +163,13 @@ namespace rush {
 inline std::ostream& operator<<(std::ostream& out, const TensorOptions& options) {
   return out << std::boolalpha << str(options);
 }
+/// That of the tensor, or of the first of several; none of an undefined tensor.
+inline std::optional<Device> device_of(const Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor.device()) : std::nullopt;
+}
+inline std::optional<Device> device_of(TensorList tensors) {
+  return tensors.empty() ? std::nullopt : device_of(tensors[0]);
+}
 inline constexpr DeviceType kMPS = DeviceType::MPS, kXPU = DeviceType::XPU;
 /// The options of that element type.
 template <class T>

@@ -37,6 +37,9 @@ static void accessors() {
   const torch::Tensor x = torch::arange(6, torch::kFloat).reshape({2, 3});
   const auto packed = x.packed_accessor64<float, 2, torch::DefaultPtrTraits>();
   const torch::PackedTensorAccessor32<float, 2, torch::DefaultPtrTraits> narrow = x.packed_accessor32<float, 2>();
+  const torch::GenericPackedTensorAccessor<float, 2, torch::DefaultPtrTraits, size_t> old =
+      x.packed_accessor<float, 2, torch::DefaultPtrTraits, size_t>();
+  std::cout << old[1][0] << old.size(1) << device_of(x).value() << device_of(torch::Tensor()).has_value() << "\n";
   const auto exchanged = packed.transpose(0, 1);
   std::cout << packed[1][2] << narrow[1][0] << exchanged[2][1] << exchanged.size(0) << "\n";
 }
