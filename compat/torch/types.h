@@ -61,6 +61,7 @@ using namespace rush;
 using c10::IValue;
 using c10::str;
 using TensorBase = Tensor;
+using IntList = IntArrayRef;  // its old name
 namespace internal {
 constexpr int64_t GRAIN_SIZE = 32768;  // elements that are worth a thread's while
 }  // namespace internal
