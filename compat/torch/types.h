@@ -60,6 +60,7 @@ namespace at {
 using namespace rush;
 using c10::IValue;
 using c10::str;
+using rush::Tensor;  // by name, so that a program may declare `namespace at { class Tensor; }` where g++ compiles it
 using TensorBase = Tensor;
 using IntList = IntArrayRef;  // its old name
 namespace internal {
@@ -164,9 +165,12 @@ namespace rush {
 inline std::ostream& operator<<(std::ostream& out, const TensorOptions& options) {
   return out << std::boolalpha << str(options);
 }
-/// That of the tensor, or of the first of several; none of an undefined tensor.
+/// That of the tensor, or of the first of several; none where there is no tensor. OptionalCUDAGuard takes it.
 inline std::optional<Device> device_of(const Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor.device()) : std::nullopt;
+}
+inline std::optional<Device> device_of(const std::optional<Tensor>& tensor) {
+  return tensor ? device_of(*tensor) : std::nullopt;
 }
 inline std::optional<Device> device_of(TensorList tensors) {
   return tensors.empty() ? std::nullopt : device_of(tensors[0]);

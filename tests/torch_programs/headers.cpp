@@ -257,6 +257,12 @@
 
 #include "show.h"
 
+#ifndef __clang__  // which does not take a name of a using-declaration for declared
+namespace at {
+class Tensor;
+}
+#endif
+
 int main() {
   TORCH_CHECK(TORCH_VERSION_MAJOR >= 1);
   int64_t sum = 0;
@@ -264,6 +270,9 @@ int main() {
   for (const auto i : c10::irange(2, 4)) sum += 100 * i;
   show("sum", static_cast<double>(sum));
   show("same type", std::is_same_v<at::Tensor, torch::Tensor> && std::is_same_v<c10::Device, torch::Device>);
+  const at::Tensor ones = at::ones({2}, torch::CPU(at::kLong));
+  show("device_of",
+       at::device_of(ones) == torch::kCPU && !at::device_of(at::Tensor()) && !at::device_of(at::TensorList()));
   try {
     TORCH_CHECK(sum < 0);
   } catch (const c10::Error& error) {

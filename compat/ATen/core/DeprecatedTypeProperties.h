@@ -45,3 +45,8 @@ inline rush::DeprecatedTypeProperties& CUDA(rush::ScalarType dtype) {
   return rush::type_properties(rush::kCUDA, dtype);
 }
 }  // namespace at
+
+namespace rush {
+using at::CPU;
+using at::CUDA;
+}  // namespace rush

@@ -1,3 +1,5 @@
 #pragma once
+#include <cuda_runtime_api.h>
+
 #include "backends/cuda/stream/stream.h"
 #include "torch/types.h"
