@@ -215,6 +215,12 @@ class OperatorsOf {
     give<Place, File>(with_namespace(name), function.fn, function.key);
     return *this;
   }
+  /// Refused: a class of C++ is used as it is.
+  template <class T, class... Args>
+  OperatorsOf& class_(const Args&...) {
+    static_assert(sizeof(T) == 0, "Rushlight runs no TorchScript, for which class_ registers a class: leave it out");
+    return *this;
+  }
   /// Names a module of Python that computes sizes and dtypes; there is no Python here to load it.
   OperatorsOf& set_python_module(const char*, const char* = "") { return *this; }
   OperatorsOf& impl_abstract_pystub(const char*, const char* = "") { return *this; }
@@ -305,6 +311,9 @@ class RegisterOperators {
 #define RUSH_LIBRARY_BLOCK_NUMBERED(ns, key, number, m) \
   RUSH_LIBRARY_BLOCK_NAMED(ns, key, rush_operators_of_##ns##_##number, m)
 #define RUSH_LIBRARY_BLOCK(ns, key, number, m) RUSH_LIBRARY_BLOCK_NUMBERED(ns, key, number, m)
+#undef TORCH_LIBRARY
+#undef TORCH_LIBRARY_FRAGMENT
+#undef TORCH_LIBRARY_IMPL
 #define TORCH_LIBRARY(ns, m) RUSH_LIBRARY_BLOCK(ns, "", __COUNTER__, m)
 #define TORCH_LIBRARY_FRAGMENT(ns, m) RUSH_LIBRARY_BLOCK(ns, "", __COUNTER__, m)
 #define TORCH_LIBRARY_IMPL(ns, key, m) RUSH_LIBRARY_BLOCK(ns, #key, __COUNTER__, m)

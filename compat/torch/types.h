@@ -219,6 +219,9 @@ using rush::TypeMeta;
 }  // namespace caffe2
 
 namespace torch {
+/// Of classes that c10::intrusive_ptr counts. TorchScript, for which libtorch registers them, there is none of here.
+struct CustomClassHolder : IntrusiveTarget {};
+
 using namespace c10;
 using std::nullopt;
 using std::optional;
@@ -236,5 +239,15 @@ inline constexpr ScalarType kF16 = kFloat16, kF32 = kFloat32, kF64 = kFloat64;
     using ::rush::nn::ModuleHolder<ImplType>::ModuleHolder; \
     using Impl [[maybe_unused]] = ImplType;                 \
   }
+// <torch/torch.h> does not bring these, as it does in libtorch: their header takes long to compile.
+#ifndef TORCH_LIBRARY
+#define RUSH_NEEDS_LIBRARY_HEADER(m)                                                \
+  static_assert(false, "for TORCH_LIBRARY and its kin, include <torch/library.h>"); \
+  template <class Operators>                                                        \
+  static void C10_ANONYMOUS_VARIABLE(needs_library_header_)([[maybe_unused]] Operators & m)
+#define TORCH_LIBRARY(ns, m) RUSH_NEEDS_LIBRARY_HEADER(m)
+#define TORCH_LIBRARY_FRAGMENT(ns, m) RUSH_NEEDS_LIBRARY_HEADER(m)
+#define TORCH_LIBRARY_IMPL(ns, key, m) RUSH_NEEDS_LIBRARY_HEADER(m)
+#endif
 #define FORWARD_HAS_DEFAULT_ARGS(...) RUSH_FORWARD_HAS_DEFAULT_ARGS(__VA_ARGS__)
 #define TORCH_ARG(Type, name) RUSH_ARG(Type, name)

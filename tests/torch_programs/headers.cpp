@@ -263,7 +263,12 @@ class Tensor;
 }
 #endif
 
+struct Counted : torch::CustomClassHolder {
+  int64_t number = 7;
+};
+
 int main() {
+  show("class", static_cast<double>(c10::make_intrusive<Counted>()->number));
   TORCH_CHECK(TORCH_VERSION_MAJOR >= 1);
   int64_t sum = 0;
   for (const auto i : c10::irange(5)) sum += i;
