@@ -24,6 +24,7 @@ struct AutogradMeta final : AutogradMetaBase {
 };
 
 inline AutogradMeta* get_meta(const Tensor& tensor) {
+  RUSH_CHECK(tensor.defined(), "expected a tensor with a gradient, got an undefined one");
   return static_cast<AutogradMeta*>(tensor.impl()->autograd_meta());
 }
 /// Makes it when there is none.

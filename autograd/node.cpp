@@ -55,7 +55,7 @@ void Node::destroy() {
 }
 
 AutogradMeta& need_meta(const Tensor& tensor) {
-  if (!tensor.impl()->autograd_meta()) tensor.impl()->set_autograd_meta(std::make_unique<AutogradMeta>());
+  if (!get_meta(tensor)) tensor.impl()->set_autograd_meta(std::make_unique<AutogradMeta>());
   return *get_meta(tensor);
 }
 

@@ -62,8 +62,8 @@ bool matches_format(const Tensor& tensor, MemoryFormat format) {
 }  // namespace
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
-  if (format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve) return checked().is_contiguous();
-  return matches_format(*this, format);
+  const bool row_major = format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve;
+  return row_major ? !defined() || impl_->is_contiguous() : matches_format(*this, format);
 }
 
 MemoryFormat Tensor::suggest_memory_format() const {

@@ -98,14 +98,15 @@ class Tensor : public DeviceCopies<Tensor> {
   // For borrowing without touching the count: what `borrow` returns must be given to `unborrow` and never destroyed.
   static Tensor borrow(const Tensor& owner) { return Tensor(intrusive_ptr<TensorImpl>::take(owner.impl())); }
   void unborrow() { impl_.release(); }
-  // Of each dimension: its size, and how many elements lie between an index and the next.
-  IntArrayRef sizes() const { return checked().sizes(); }
+  // Of each dimension: its size, and how many elements lie between an index and the next. An undefined tensor has the
+  // one size 0, so that x.numel() > 0 may ask whether there is anything.
+  IntArrayRef sizes() const { return defined() ? impl_->sizes() : IntArrayRef(kNoElements); }
   IntArrayRef strides() const { return checked().strides(); }
   // Dimensions count from the end when negative. Throw IndexError out of range.
   int64_t size(int64_t dim) const;
   int64_t stride(int64_t dim) const;
-  int64_t dim() const { return checked().dim(); }                             // how many dimensions there are
-  int64_t numel() const { return checked().numel(); }                         // the product of the sizes
+  int64_t dim() const { return defined() ? impl_->dim() : 1; }                // how many dimensions there are
+  int64_t numel() const { return defined() ? impl_->numel() : 0; }            // the product of the sizes
   int64_t storage_offset() const { return checked().storage_offset(); }       // in elements
   int64_t element_size() const { return rush::element_size(scalar_type()); }  // in bytes
   int64_t nbytes() const { return numel() * element_size(); }                 // of all elements, in bytes
@@ -114,24 +115,22 @@ class Tensor : public DeviceCopies<Tensor> {
   Device device() const { return checked().device(); }                        // that its memory is on
   Layout layout() const { return checked().layout(); }                        // strided, or a sparse one
   // Whether the layout is COO; CSR. Note [Sparse tensors].
-  bool is_sparse() const { return layout() == kSparse; }
-  bool is_sparse_csr() const { return layout() == kSparseCsr; }
+  bool is_sparse() const { return defined() && layout() == kSparse; }
+  bool is_sparse_csr() const { return defined() && layout() == kSparseCsr; }
   TensorOptions options() const { return TensorOptions(scalar_type()).device(device()).layout(layout()); }  // its own
-  const Storage& storage() const { return checked().storage(); }                     // that it shares with its views
-  bool has_storage() const { return defined() && layout() == kStrided; }             // sparse tensors have none
-  bool is_on(DeviceType type) const { return device().is_on(type); }                 // any device of the type
-  bool is_floating_point() const { return rush::is_floating_point(scalar_type()); }  // but not complex
-  bool is_complex() const { return rush::is_complex(scalar_type()); }                // its dtype is
-  bool is_signed() const { return traits_of(scalar_type()).is_signed; }              // its dtype has negative numbers
-  bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;          // in this format, without gaps
+  const Storage& storage() const { return checked().storage(); }                   // that it shares with its views
+  bool has_storage() const { return defined() && layout() == kStrided; }           // sparse tensors have none
+  bool is_on(DeviceType type) const { return defined() && device().is_on(type); }  // any device of the type
+  bool is_floating_point() const { return defined() && rush::is_floating_point(scalar_type()); }  // but not complex
+  bool is_complex() const { return defined() && rush::is_complex(scalar_type()); }                // its dtype is
+  bool is_signed() const { return traits_of(scalar_type()).is_signed; }      // its dtype has negative numbers
+  bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;  // in this format, without gaps
   bool is_non_overlapping_and_dense() const { return checked().is_non_overlapping_and_dense(); }  // in some order
   // The memory format that new tensors like this one should have: channels-last when this is and is not row-major.
   MemoryFormat suggest_memory_format() const;
-  // Whether both share their storage.
-  bool is_alias_of(const Tensor& other) const { return storage() == other.storage(); }
-  bool is_same_size(const Tensor& other) const { return sizes() == other.sizes(); }  // all sizes agree
-  // The device's index; -1 on the CPU.
-  int8_t get_device() const { return device().is_accelerator() ? device().index : -1; }
+  bool is_alias_of(const Tensor& other) const { return storage() == other.storage(); }   // they share their storage
+  bool is_same_size(const Tensor& other) const { return sizes() == other.sizes(); }      // all sizes agree
+  int8_t get_device() const { return device().is_accelerator() ? device().index : -1; }  // its index; -1 on the CPU
   // "CPUFloatType", "SparseCUDADoubleType"; "UndefinedType".
   std::string toString() const;
   // Writes toString() and the sizes to standard error: [CPUFloatType [2, 3]].
@@ -188,9 +187,8 @@ class Tensor : public DeviceCopies<Tensor> {
   bool is_leaf() const;                                 // no recorded operator made it
   // The function that made this tensor; null for a leaf.
   intrusive_ptr<Node> grad_fn() const;
-  // Its name, "MulBackward"; empty for a leaf.
-  std::string grad_fn_name() const;
-  int64_t output_nr() const;  // which output of grad_fn() it is
+  std::string grad_fn_name() const;  // "MulBackward"; empty for a leaf
+  int64_t output_nr() const;         // which output of grad_fn() it is
   // The accumulated gradient, undefined before the first backward pass.
   const Tensor& grad() const;
   Tensor& mutable_grad() const;  // to be assigned to
@@ -267,6 +265,7 @@ class Tensor : public DeviceCopies<Tensor> {
     return *impl_;
   }
 
+  static constexpr int64_t kNoElements = 0;  // the size that an undefined tensor has
   intrusive_ptr<TensorImpl> impl_;
 };
 

@@ -57,8 +57,22 @@ TEST_CASE("item and data_ptr are checked") {
   CHECK(tensor(7).scalar_type() == kInt64);
   CHECK_THROWS_AS(zeros({2}).item(), ValueError);
   CHECK_THROWS_AS(zeros({2}).data_ptr<double>(), TypeError);
-  CHECK_THROWS_AS(Tensor().sizes(), Error);
+  CHECK_THROWS_AS(Tensor().data_ptr(), Error);
   CHECK_THROWS_AS(tensor(complex<double>(1, 2)).item<double>(), ValueError);
+}
+
+TEST_CASE("an undefined tensor answers as an empty one, except for what it has not") {
+  const Tensor none;
+  CHECK(none.numel() == 0);
+  CHECK(none.dim() == 1);
+  CHECK(none.size(0) == 0);
+  CHECK(none.sizes() == IntArrayRef({0}));
+  CHECK(none.is_contiguous());
+  CHECK_FALSE((none.is_cpu() || none.is_cuda() || none.is_sparse() || none.is_floating_point() || none.is_complex()));
+  CHECK_THROWS_AS(none.dtype(), Error);
+  CHECK_THROWS_AS(none.device(), Error);
+  CHECK_THROWS_AS(none.strides(), Error);
+  CHECK_THROWS_AS(none.grad(), Error);
 }
 
 TEST_CASE("a Scalar is converted to an integer type that holds it") {
