@@ -75,9 +75,9 @@ class StorageImpl final : public IntrusiveTarget {
 class DataPtr {
  public:
   DataPtr(void* data, Device device) : data_(data), device_(device) {}
-  void* get() const { return data_; }                          // null where there are no bytes
-  Device device() const { return device_; }                    // that the memory is on
-  explicit operator bool() const { return data_ != nullptr; }  // get() is not null
+  void* get() const { return data_; }                 // null where there are no bytes
+  Device device() const { return device_; }           // that the memory is on
+  operator bool() const { return data_ != nullptr; }  // get() is not null
 
  private:
   void* data_;

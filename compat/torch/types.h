@@ -161,6 +161,13 @@ constexpr const char* toString(ScalarType type) { return rush::detail::enumerato
 using c10::toString;  // libtorch's is found by its argument
 
 namespace rush {
+/// The address, which is what a grad_fn prints in libtorch.
+template <class T>
+std::ostream& operator<<(std::ostream& out, const intrusive_ptr<T>& pointer) {
+  return out << pointer.get();
+}
+/// 1, or 0 where there is none: in libtorch a storage converts to bool.
+inline std::ostream& operator<<(std::ostream& out, const Storage& storage) { return out << static_cast<bool>(storage); }
 /// Leaves std::boolalpha on, as libtorch does.
 inline std::ostream& operator<<(std::ostream& out, const TensorOptions& options) {
   return out << std::boolalpha << str(options);

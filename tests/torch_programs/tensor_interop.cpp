@@ -5,6 +5,7 @@
 #include <array>
 #include <iostream>
 #include <numeric>
+#include <sstream>
 
 struct Image {
   int width, height;
@@ -96,5 +97,12 @@ int main() {
             << part.nbytes() << part.itemsize() << part.is_alias_of(base) << base.storage().use_count() << "\n";
   std::cout << static_cast<const int*>(part.const_data_ptr())[0] << part.mutable_data_ptr<int>()[1] << "\n";
   std::cout << part.toString() << " " << part[0].is_nonzero() << "\n";
+  std::cout << part.storage() << (part.storage().data_ptr() == base.storage().data_ptr()) << "\n";
+
+  // What computed a tensor prints as its address, and as 0 where there is nothing.
+  const auto leaf = torch::ones({2}, torch::requires_grad());
+  std::ostringstream address;
+  address << (leaf * 2).grad_fn();
+  std::cout << (address.str().size() > 2) << leaf.grad_fn() << "\n";
   return 0;
 }

@@ -92,7 +92,7 @@ static Tensor& fill_(Tensor& self, const Scalar& value) {
   return self;
 }
 
-static Tensor& zero_(Tensor& self) { return fill_(self, 0); }
+static Tensor& zero_(Tensor& self) { return native::fill_(self, 0); }
 
 static Tensor full(IntArrayRef size, const Scalar& value, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device,
                    MaybePin pin_memory) {
@@ -103,7 +103,7 @@ static Tensor full(IntArrayRef size, const Scalar& value, MaybeDtype dtype, Mayb
   }
   check_strided("full", layout);
   Tensor out = empty(size, dtype, layout, device, pin_memory, std::nullopt);
-  return fill_(out, value);
+  return native::fill_(out, value);
 }
 
 static Tensor zeros(IntArrayRef size, MaybeDtype dtype, MaybeLayout layout, MaybeDevice device, MaybePin pin_memory) {
@@ -184,9 +184,9 @@ void fill_uninitialized_(Tensor& self) {
   if (is_sparse(self.layout())) return;
   const DtypeTraits& type = traits_of(self.scalar_type());
   switch (type.kind) {
-    case DtypeKind::Bool: fill_(self, true); break;
-    case DtypeKind::Integer: fill_(self, greatest_integer(type)); break;
-    default: fill_(self, std::numeric_limits<double>::quiet_NaN());
+    case DtypeKind::Bool: native::fill_(self, true); break;
+    case DtypeKind::Integer: native::fill_(self, greatest_integer(type)); break;
+    default: native::fill_(self, std::numeric_limits<double>::quiet_NaN());
   }
 }
 

@@ -161,6 +161,8 @@ Tensor tensor(const TensorData& data, const TensorOptions& options = {});
 /// A new tensor like `self` with every element `value`.
 inline Tensor fill(const Tensor& self, const Scalar& value) { return ops::fill(self, value); }
 inline Tensor fill(const Tensor& self, const Tensor& value) { return ops::fill_Tensor(self, value); }
+inline Tensor& fill_(Tensor& self, const Scalar& value) { return ops::fill_(self, value); }
+inline Tensor& fill_(Tensor& self, const Tensor& value) { return ops::fill_Tensor_(self, value); }
 
 namespace kernels {
 inline constinit Kernel<void(TensorIterator&, const Scalar&)> fill{"fill_"};

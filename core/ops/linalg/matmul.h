@@ -97,6 +97,10 @@ inline Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, co
                     const Scalar& alpha = 1) {
   return ops::addmv(self, mat, vec, beta, alpha);
 }
+inline Tensor& addmv_(Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta = 1,
+                      const Scalar& alpha = 1) {
+  return ops::addmv_(self, mat, vec, beta, alpha);
+}
 /// beta self + alpha batch1 batch2, for each matrix; self broadcasts to (B, n, m).
 inline Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
                       const Scalar& alpha = 1) {

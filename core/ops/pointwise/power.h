@@ -66,11 +66,15 @@ RUSH_DEFINE_FUNCTION(heaviside)
 // self * log(other), and 0 where self is 0.
 RUSH_DEFINE_FUNCTION(xlogy)
 #undef RUSH_DEFINE_FUNCTION
+inline Tensor& gcd_(Tensor& self, const Tensor& other) { return ops::gcd_(self, other); }
+inline Tensor& lcm_(Tensor& self, const Tensor& other) { return ops::lcm_(self, other); }
 inline Tensor copysign(const Tensor& self, const Scalar& other) { return self.copysign(other); }
 inline Tensor xlogy(const Tensor& self, const Scalar& other) { return self.xlogy(other); }
 inline Tensor xlogy(const Scalar& self, const Tensor& other) {
   return ops::xlogy(detail::wrapped_number(self, other), other);
 }
+inline Tensor& xlogy_(Tensor& self, const Tensor& other) { return ops::xlogy_(self, other); }
+inline Tensor& xlogy_(Tensor& self, const Scalar& other) { return self.xlogy_(other); }
 /// self * log(1 + other), accurate near other = 0; 0 where self is 0, NaN where other is NaN.
 inline Tensor special_xlog1py(const Tensor& self, const Tensor& other) { return ops::special_xlog1py(self, other); }
 

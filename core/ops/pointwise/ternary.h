@@ -93,13 +93,29 @@ inline Tensor clamp(const Tensor& self, const OptionalTensor& min = {}, const Op
 inline Tensor& clamp_(Tensor& self, const OptionalScalar& min, const OptionalScalar& max = std::nullopt) {
   return ops::clamp_(self, min, max);
 }
+inline Tensor& clamp_(Tensor& self, const OptionalTensor& min = {}, const OptionalTensor& max = {}) {
+  return ops::clamp_Tensor_(self, min, max);
+}
 inline Tensor clip(const Tensor& self, const OptionalScalar& min, const OptionalScalar& max = std::nullopt) {
   return ops::clamp(self, min, max);
 }
+inline Tensor clip(const Tensor& self, const OptionalTensor& min = {}, const OptionalTensor& max = {}) {
+  return ops::clamp_Tensor(self, min, max);
+}
+inline Tensor& clip_(Tensor& self, const OptionalScalar& min, const OptionalScalar& max = std::nullopt) {
+  return ops::clamp_(self, min, max);
+}
+inline Tensor& clip_(Tensor& self, const OptionalTensor& min = {}, const OptionalTensor& max = {}) {
+  return ops::clamp_Tensor_(self, min, max);
+}
 inline Tensor clamp_min(const Tensor& self, const Scalar& min) { return ops::clamp_min(self, min); }
 inline Tensor clamp_min(const Tensor& self, const Tensor& min) { return ops::clamp_min_Tensor(self, min); }
+inline Tensor& clamp_min_(Tensor& self, const Scalar& min) { return ops::clamp_min_(self, min); }
+inline Tensor& clamp_min_(Tensor& self, const Tensor& min) { return ops::clamp_min_Tensor_(self, min); }
 inline Tensor clamp_max(const Tensor& self, const Scalar& max) { return ops::clamp_max(self, max); }
 inline Tensor clamp_max(const Tensor& self, const Tensor& max) { return ops::clamp_max_Tensor(self, max); }
+inline Tensor& clamp_max_(Tensor& self, const Scalar& max) { return ops::clamp_max_(self, max); }
+inline Tensor& clamp_max_(Tensor& self, const Tensor& max) { return ops::clamp_max_Tensor_(self, max); }
 
 namespace kernels {
 inline constinit PointwiseKernel where{"where"};  // the condition is operand 1, of bool

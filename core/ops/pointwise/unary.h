@@ -68,10 +68,15 @@ inline Tensor absolute(const Tensor& self) { return ops::abs(self); }
 inline Tensor positive(const Tensor& self) { return ops::positive(self); }
 /// log(x / (1 - x)), the inverse of sigmoid, of elements clamped to [eps, 1 - eps] when eps is given.
 inline Tensor logit(const Tensor& self, std::optional<double> eps = std::nullopt) { return ops::logit(self, eps); }
+inline Tensor& logit_(Tensor& self, std::optional<double> eps = std::nullopt) { return ops::logit_(self, eps); }
 /// NaN and infinities replaced: by 0 and by the dtype's largest and smallest numbers unless given.
 inline Tensor nan_to_num(const Tensor& self, std::optional<double> nan = std::nullopt,
                          std::optional<double> posinf = std::nullopt, std::optional<double> neginf = std::nullopt) {
   return ops::nan_to_num(self, nan, posinf, neginf);
+}
+inline Tensor& nan_to_num_(Tensor& self, std::optional<double> nan = std::nullopt,
+                           std::optional<double> posinf = std::nullopt, std::optional<double> neginf = std::nullopt) {
+  return ops::nan_to_num_(self, nan, posinf, neginf);
 }
 /// Derivative number n + 1 of lgamma; polygamma(0) is digamma. Throws ValueError when n is negative.
 inline Tensor polygamma(int64_t n, const Tensor& self) { return ops::polygamma(n, self); }

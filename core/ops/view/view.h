@@ -117,6 +117,10 @@ inline Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef strid
                          std::optional<int64_t> storage_offset = std::nullopt) {
   return ops::as_strided(self, size, stride, storage_offset);
 }
+inline const Tensor& as_strided_(const Tensor& self, IntArrayRef size, IntArrayRef stride,
+                                 std::optional<int64_t> storage_offset = std::nullopt) {
+  return self.as_strided_(size, stride, storage_offset);
+}
 /// A view of the same elements in another shape; one size may be -1. A copy where no view can have it.
 inline Tensor reshape(const Tensor& self, IntArrayRef shape) { return ops::reshape(self, shape); }
 /// Dimensions start_dim to end_dim, both included, as one. A copy where no view can have it.
@@ -138,6 +142,7 @@ inline Tensor view_as_complex(const Tensor& self) { return ops::view_as_complex(
 inline Tensor real(const Tensor& self) { return ops::real(self); }
 /// The same memory, outside the graph.
 inline Tensor detach(const Tensor& self) { return self.detach(); }
+inline Tensor& detach_(Tensor& self) { return self.detach_(); }
 
 // ---- the order and number of dimensions ----
 
