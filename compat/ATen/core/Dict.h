@@ -72,6 +72,8 @@ class Dict {
     *other.entries_ = *entries_;
     return other;
   }
+  /// Whether both share their entries.
+  bool is(const Dict& other) const { return entries_ == other.entries_; }
 
  private:
   std::shared_ptr<std::vector<Entry>> entries_ = std::make_shared<std::vector<Entry>>();

@@ -36,7 +36,8 @@ static void shared_entries() {
   show("assigned", dict.at("fc.bias"));
   const auto copy = dict.copy();
   std::cout << dict.erase("fc.weight") << "\n";
-  std::cout << dict.size() << copy.size() << (dict.find("fc.weight") == dict.end()) << copy.empty() << "\n";
+  std::cout << dict.size() << copy.size() << (dict.find("fc.weight") == dict.end()) << copy.empty() << same.is(dict)
+            << copy.is(dict) << "\n";
   for (const auto& entry : copy) std::cout << entry.key() << entry.value().sizes() << "\n";
 }
 
