@@ -1,2 +1,2 @@
 #pragma once
-#include "torch/types.h"
+#include "torch/optim/serialize.h"
