@@ -17,7 +17,7 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
              scalar_type());
   RUSH_CHECK(!requires_grad || !is_inference() || InferenceMode::is_enabled(),
              "requires_grad_: an inference tensor cannot require gradients outside InferenceMode; clone it first");
-  const bool of_base = impl_->view_origin() == ViewOrigin::NoGrad;  // it may require one for its base's sake
+  const bool of_base = checked().view_origin() == ViewOrigin::NoGrad;  // it may require one for its base's sake
   if (requires_grad == this->requires_grad() && !of_base) return *this;
   RUSH_CHECK(is_leaf(), "requires_grad_: only leaves can be changed; use detach() to get one");
   need_meta(*this).requires_grad = requires_grad;
@@ -45,7 +45,7 @@ std::string Tensor::grad_fn_name() const {
 }
 
 int64_t Tensor::output_nr() const {
-  const AutogradMeta* meta = get_meta(*this);
+  const auto* meta = static_cast<const AutogradMeta*>(checked().autograd_meta());
   return meta ? meta->output_nr : 0;
 }
 

@@ -245,6 +245,8 @@ const Mistake kGradients[] = {
     WRONG(Error, "requires_grad_: only leaves can be changed ... detach()",
           leaf_of_ones().mul(2).requires_grad_(false)),
     WRONG(Error, "retain_grad: the tensor does not require a gradient", ones({2}).retain_grad()),
+    WRONG(Error, "expected a tensor, got an undefined one", Tensor().requires_grad_(false)),
+    WRONG(Error, "expected a tensor, got an undefined one", Tensor().output_nr()),
     WRONG(ValueError, "optimizer: there are no parameters to optimize ... register_parameter",
           optim::SGD(std::vector<Tensor>{}, 0.1)),
     WRONG(ValueError, "there are no parameters to optimize ... register_module",
