@@ -34,6 +34,7 @@ DimVector wrap_dims(IntArrayRef dim, int64_t dims, const char* op, bool empty_is
   return wrapped;
 }
 
+const int64_t Tensor::kNoElements[] = {0};
 int64_t Tensor::size(int64_t dim) const {
   RUSH_CHECK_INDEX(this->dim() > 0, "size: a 0-dimensional tensor has no sizes, asked for dimension ", dim);
   return sizes()[static_cast<size_t>(wrap_dim(dim, this->dim(), "size"))];

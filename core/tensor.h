@@ -100,7 +100,7 @@ class Tensor : public DeviceCopies<Tensor> {
   void unborrow() { impl_.release(); }
   // Of each dimension: its size, and how many elements lie between an index and the next. An undefined tensor has the
   // one size 0, so that x.numel() > 0 may ask whether there is anything.
-  IntArrayRef sizes() const { return defined() ? impl_->sizes() : IntArrayRef(kNoElements); }
+  IntArrayRef sizes() const { return defined() ? impl_->sizes() : IntArrayRef(kNoElements, 1); }
   IntArrayRef strides() const { return checked().strides(); }
   // Dimensions count from the end when negative. Throw IndexError out of range.
   int64_t size(int64_t dim) const;
@@ -265,7 +265,7 @@ class Tensor : public DeviceCopies<Tensor> {
     return *impl_;
   }
 
-  static constexpr int64_t kNoElements = 0;  // the size that an undefined tensor has
+  static const int64_t kNoElements[];  // the one size that an undefined tensor has; the compiler does not see how many
   intrusive_ptr<TensorImpl> impl_;
 };
 
