@@ -1,6 +1,8 @@
 // libtorch's macros of attributes. Headers of device code include this one first: nvcc must have read
 // backends/cuda/device_code.h before any header of core.
 #pragma once
+#include <cassert>
+
 #include "c10/macros/Export.h"
 #if defined(__CUDACC__) && !defined(RUSH_HD)
 #include "backends/cuda/device_code.h"
@@ -24,12 +26,11 @@
 #define C10_LAUNCH_BOUNDS_0 __launch_bounds__(256, 4)
 #define C10_LAUNCH_BOUNDS_1(threads) __launch_bounds__(threads)
 #define C10_LAUNCH_BOUNDS_2(threads, blocks) __launch_bounds__(threads, blocks)
-#define CUDA_KERNEL_ASSERT(condition) assert(condition)
 #else
 #define C10_HOST
 #define C10_DEVICE
-#define CUDA_KERNEL_ASSERT(condition) assert(condition)
 #endif
+#define CUDA_KERNEL_ASSERT(condition) assert(condition)
 #define C10_STRINGIZE_(text) #text
 #define C10_STRINGIZE(text) C10_STRINGIZE_(text)
 #define C10_CONCATENATE_(first, second) first##second
