@@ -23,7 +23,7 @@ inline void set_autocast_cpu_dtype(ScalarType dtype) { set_autocast_dtype(kCPU, 
 /// What operators on that type of device are lowered to.
 inline ScalarType get_lower_precision_fp_from_device_type(DeviceType device) { return get_autocast_dtype(device); }
 inline bool is_autocast_eligible(const Tensor& tensor, DeviceType device) {
-  return tensor.device().type() == device && tensor.is_floating_point();
+  return tensor.is_on(device) && tensor.is_floating_point();
 }
 
 /// The tensor in that dtype, if autocast of the device may cast it; other arguments as they are.
